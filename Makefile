@@ -1,0 +1,40 @@
+# The project's commands. Everything runs in .venv, which `make setup` builds with Python 3.11+ and pip alone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Data sets are read from $SEQLAB_DATA; a checkout that has ../shared/data beside it uses that.
+ifneq ($(wildcard ../shared/data/README.md),)
+export SEQLAB_DATA ?= $(abspath ../shared/data)
+endif
+JOBS ?= 2
+
+.PHONY: setup demo test lint bench docs clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml requirements/dev.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+demo: setup
+	$(BIN)/python -m seqlab.cli demo
+
+test: setup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+docs: setup
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

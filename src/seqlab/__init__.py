@@ -1,0 +1,53 @@
+"""seqlab: label sequences, in scikit-learn manners.
+
+Public names are loaded on first use, so that a bare ``import seqlab`` stays fast and imports
+neither scikit-learn nor numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME_OF_NAME = {
+    "IndependentLabeler": "seqlab.meta.independent",
+    "LinearChainCRF": "seqlab.models.crf",
+    "ModelFileError": "seqlab.persistence",
+    "SequenceVectorizer": "seqlab.features.vectorizer",
+    "StructuredPerceptron": "seqlab.models.perceptron",
+    "Tagger": "seqlab.meta.tagger",
+    "load": "seqlab.persistence",
+    "save": "seqlab.persistence",
+}
+_ROOMS = frozenset(
+    {
+        "data",
+        "datasets",
+        "features",
+        "inference",
+        "meta",
+        "metrics",
+        "models",
+        "optim",
+        "persistence",
+        "structures",
+    }
+)
+
+__all__ = sorted([*_HOME_OF_NAME, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF_NAME:
+        value = getattr(import_module(_HOME_OF_NAME[name]), name)
+        globals()[name] = value
+        return value
+    if name in _ROOMS:
+        return import_module(f"seqlab.{name}")
+    raise AttributeError(f"module 'seqlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])
