@@ -1,12 +1,38 @@
 """What a sequence is: the internal form, labels, tag schemes, readers and writers."""
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError, SeqlabError
+from seqlab.data.open_close import (
+    open_close_mask,
+    open_close_to_phrases,
+    phrases_to_open_close,
+)
+from seqlab.data.phrases import Phrase, check_phrases, sort_phrases
 from seqlab.data.sequences import Sequences
+from seqlab.data.tags import (
+    SCHEMES,
+    SchemeMask,
+    convert_tags,
+    phrases_to_tags,
+    scheme_mask,
+    tags_to_phrases,
+)
 
 __all__ = [
+    "SCHEMES",
     "InputError",
     "NoLegalLabelingError",
     "NumericalError",
+    "Phrase",
+    "SchemeMask",
     "SeqlabError",
     "Sequences",
+    "check_phrases",
+    "convert_tags",
+    "open_close_mask",
+    "open_close_to_phrases",
+    "phrases_to_open_close",
+    "phrases_to_tags",
+    "scheme_mask",
+    "sort_phrases",
+    "tags_to_phrases",
 ]

@@ -1,1 +1,5 @@
-"""features."""
+"""Tokens to matrices: vectorizers, templates and windows."""
+
+from seqlab.features.vectorizer import SequenceVectorizer
+
+__all__ = ["SequenceVectorizer"]

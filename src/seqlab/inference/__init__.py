@@ -1,1 +1,35 @@
-"""inference."""
+"""Inference: from scores to probabilities and labelings.
+
+Pure functions on `ChainScores`, the scores of many sequences at once. ``pairwise[i, j]`` is from label
+``i`` to label ``j``; time comes first, labels last; forbidden is ``-inf``; ties go to the lowest index.
+"""
+
+from seqlab.inference.chain import (
+    expected_transitions,
+    log_partition,
+    loss_augmented,
+    marginals,
+    max_marginals,
+    pair_marginals,
+    path_scores,
+    viterbi,
+)
+from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
+from seqlab.inference.scores import ChainScores, Mask
+
+__all__ = [
+    "ChainScores",
+    "Labelings",
+    "Marginals",
+    "Mask",
+    "PairMarginals",
+    "TransitionCounts",
+    "expected_transitions",
+    "log_partition",
+    "loss_augmented",
+    "marginals",
+    "max_marginals",
+    "pair_marginals",
+    "path_scores",
+    "viterbi",
+]

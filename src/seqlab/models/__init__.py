@@ -1,1 +1,1 @@
-"""models."""
+"""One estimator per file; shared parts begin with an underscore."""

@@ -1,0 +1,309 @@
+"""Column files: one token a line, columns of text, a blank line between sequences.
+
+The format of CoNLL, CRF++ and Wapiti. Columns are separated by single tabs, or by runs of spaces;
+a file is read as what its first token line shows, and a later line that disagrees is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from seqlab.data.errors import InputError
+from seqlab.data.io._streams import (
+    ReadError,
+    Source,
+    WriteError,
+    iter_line_blocks,
+    open_writer,
+    pair_up,
+    source_name,
+)
+
+Token: TypeAlias = "tuple[str, ...]"
+
+_DOCSTART = "-DOCSTART-"
+_SEPARATORS = ("auto", " ", "\t", "whitespace")
+
+
+def iter_conll(
+    source: Source,
+    *,
+    label: int | None = -1,
+    sep: str = "auto",
+    comment: str | None = None,
+    docstart: str | None = _DOCSTART,
+    encoding: str = "utf-8",
+) -> Iterator[tuple[list[Token], list[str] | None]]:
+    """Sequences of a column file, one by one, in constant memory.
+
+    Parameters are those of `read_conll`.
+
+    Yields
+    ------
+    tokens : list of tuple of str
+        One tuple per token: all columns but the label.
+    labels : list of str or None
+        None if ``label=None``.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import iter_conll
+    >>> file = io.StringIO("the DT B-NP\\ndog NN I-NP\\n\\nbarks VBZ B-VP\\n")
+    >>> for tokens, labels in iter_conll(file):
+    ...     print(tokens, labels)
+    [('the', 'DT'), ('dog', 'NN')] ['B-NP', 'I-NP']
+    [('barks', 'VBZ')] ['B-VP']
+    """
+    if sep not in _SEPARATORS:
+        raise InputError(f"sep must be one of {_SEPARATORS}, got {sep!r}")
+    rows = _Rows(source_name(source), label, sep)
+    empty = True
+    for first, lines in _iter_sequences(source, comment, docstart, encoding):
+        empty = False
+        yield rows.parse(first, lines)
+    if empty:
+        raise ReadError(rows.name, None, "no sequences: the file is empty")
+
+
+def read_conll(
+    source: Source,
+    *,
+    label: int | None = -1,
+    sep: str = "auto",
+    comment: str | None = None,
+    docstart: str | None = _DOCSTART,
+    encoding: str = "utf-8",
+) -> tuple[list[list[Token]], list[list[str]] | None]:
+    """Read a column file (CoNLL, CRF++, Wapiti).
+
+    Parameters
+    ----------
+    source : path, "-" or file object
+        A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
+    label : int or None, default=-1
+        The label's column, counted from the end if negative. None: there is no label column.
+    sep : {"auto", " ", "\\t", "whitespace"}, default="auto"
+        Columns are separated by runs of spaces or by single tabs; "auto" takes what the first token
+        line shows and refuses lines that disagree; "whitespace" takes any run of both. With tabs, a
+        column may hold spaces or be empty.
+    comment : str, optional
+        Lines that begin so are left out, and end a sequence as a blank line does. None by default:
+        ``#`` is a token in real text.
+    docstart : str or None, default="-DOCSTART-"
+        Lines with this first column are left out, and end a sequence.
+    encoding : str, default="utf-8"
+        Encoding of bytes; a byte order mark is dropped.
+
+    Returns
+    -------
+    X : list of list of tuple of str
+        One tuple per token: all columns but the label.
+    y : list of list of str, or None
+        The labels; None if ``label=None``.
+
+    Raises
+    ------
+    ReadError
+        With file and line: a short line, mixed separators, a missing label, bytes that are not in
+        the encoding, a file without sequences.
+
+    See Also
+    --------
+    iter_conll : The same, sequence by sequence.
+    write_conll : The inverse.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import read_conll
+    >>> X, y = read_conll(io.StringIO("the DT B-NP\\ndog NN I-NP\\n"))
+    >>> X, y
+    ([[('the', 'DT'), ('dog', 'NN')]], [['B-NP', 'I-NP']])
+    >>> read_conll(io.StringIO("the DT B-NP\\ndog NN\\n"))
+    Traceback (most recent call last):
+    ...
+    seqlab.data.io._streams.ReadError: <stream>:2: 2 columns where earlier lines have 3
+    """
+    X, y = [], []
+    for tokens, labels in iter_conll(
+        source, label=label, sep=sep, comment=comment, docstart=docstart, encoding=encoding
+    ):
+        X.append(tokens)
+        y.append(labels)
+    return X, None if label is None else y  # type: ignore[return-value]
+
+
+def write_conll(
+    X: Iterable[Sequence[Any]],
+    y: Iterable[Sequence[Any]] | None,
+    dest: Source,
+    *,
+    label: int = -1,
+    sep: str = " ",
+    encoding: str = "utf-8",
+) -> None:
+    """Write a column file, a blank line after each sequence.
+
+    Parameters
+    ----------
+    X : iterable of sequences of tuples of str
+        Tokens; a plain string is a token of one column.
+    y : iterable of sequences of labels, or None
+        Written with ``str``; None for no label column.
+    dest : path, "-" or file object
+        A path is written through a temporary file and a rename, compressed by its extension.
+    label : int, default=-1
+        Where the label's column goes in the finished line.
+    sep : {" ", "\\t"}, default=" "
+        Column separator.
+    encoding : str, default="utf-8"
+        Encoding of bytes.
+
+    Raises
+    ------
+    WriteError
+        A column that the separator or a line end would tear apart, or an empty sequence.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from seqlab.data.io import write_conll
+    >>> write_conll([[("the", "DT"), ("dog", "NN")]], [["B-NP", "I-NP"]], sys.stdout)
+    the DT B-NP
+    dog NN I-NP
+    <BLANKLINE>
+    """
+    if sep not in (" ", "\t"):
+        raise InputError(f"sep must be a space or a tab, got {sep!r}")
+    with open_writer(dest, encoding) as write:
+        for index, tokens, labels in pair_up(X, y):
+            if len(tokens) == 0:
+                raise WriteError(f"X[{index}] is empty: a column file cannot hold it")
+            lines = []
+            for t, token in enumerate(tokens):
+                columns = [token] if isinstance(token, str) else list(token)
+                if labels is not None:
+                    at = label if label >= 0 else len(columns) + 1 + label
+                    columns.insert(at, str(labels[t]))
+                lines.append(_join(columns, sep, index, t))
+            write("\n".join(lines) + "\n\n")
+
+
+def _join(columns: list[str], sep: str, index: int, t: int) -> str:
+    line = sep.join(columns)
+    torn = line.count(sep) != len(columns) - 1 or "\n" in line or line.endswith("\r")
+    if torn or (sep == " " and ("" in columns or "\t" in line)) or not line.strip(" \t"):
+        raise WriteError(
+            f"X[{index}][{t}]: {columns!r} cannot be written with separator {sep!r}"
+            + ("; use sep='\\t'" if sep == " " else "")
+        )
+    return line
+
+
+def _iter_sequences(
+    source: Source, comment: str | None, docstart: str | None, encoding: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number of the first line, and the lines, of each sequence."""
+    n_before, pending, first = 0, [], 1
+    for block in iter_line_blocks(source, encoding):
+        for number, line in enumerate(block, n_before + 1):
+            # The cheap test first: almost every line begins with something else.
+            if line and not line.isspace():
+                if not (
+                    (docstart and line.startswith(docstart) and line.split()[0] == docstart)
+                    or (comment and line.startswith(comment))
+                ):
+                    pending.append(line)
+                    continue
+            if pending:
+                first = number - len(pending)
+                yield first, pending
+                pending = []
+        n_before += len(block)
+    if pending:
+        yield n_before + 1 - len(pending), pending
+
+
+class _Rows:
+    """Cuts lines in columns and checks them against what the file has shown so far."""
+
+    def __init__(self, name: str, label: int | None, sep: str) -> None:
+        self.name, self.label = name, label
+        self.sep = sep
+        self.told = sep != "auto"
+        self.n_columns = 0
+
+    def parse(self, first: int, lines: list[str]) -> tuple[list[Token], list[str] | None]:
+        """Tokens and labels of one sequence whose first line has number `first`."""
+        if self.n_columns == 0:
+            self._look(first, lines[0])
+        flat = self._split_quickly(lines)
+        if flat is None:
+            rows = [self._split(first + k, line) for k, line in enumerate(lines)]
+            flat = [column for row in rows for column in row]
+        columns = [flat[k :: self.n_columns] for k in range(self.n_columns)]
+        if self.label is None:
+            return list(zip(*columns, strict=True)), None
+        labels = columns.pop(self.label)
+        if "" in labels:
+            raise ReadError(self.name, first + labels.index(""), "the label is missing")
+        return list(zip(*columns, strict=True)), labels
+
+    def _look(self, number: int, line: str) -> None:
+        """Take separator and number of columns from the first token line."""
+        if not self.told:
+            self.sep = "\t" if "\t" in line else " "
+        self.n_columns = len(self._columns(line))
+        if self.label is None:
+            return
+        if not -self.n_columns <= self.label < self.n_columns:
+            raise ReadError(
+                self.name,
+                number,
+                f"no column {self.label} for the label: the line has {self.n_columns}",
+            )
+        if self.n_columns == 1:
+            reason = "one column only, the label; a token needs another (or give label=None)"
+            raise ReadError(self.name, number, reason)
+
+    def _split_quickly(self, lines: list[str]) -> list[str] | None:
+        """Columns of all lines, one after the other, if every line is regular; else None."""
+        sep = self.sep
+        if sep == "whitespace" or {line.count(sep) for line in lines} != {self.n_columns - 1}:
+            return None
+        text = sep.join(lines)
+        # A double separator is an empty column: no column at all if spaces separate.
+        if sep == " " and (
+            "  " in text
+            or text[0] == " "
+            or text[-1] == " "
+            or (not self.told and "\t" in text)
+        ):
+            return None
+        return text.split(sep)
+
+    def _columns(self, line: str) -> list[str]:
+        if self.sep == "\t":
+            return line.split("\t")
+        if self.sep == "whitespace":
+            line = line.replace("\t", " ")
+        return [column for column in line.split(" ") if column]
+
+    def _split(self, number: int, line: str) -> list[str]:
+        """Columns of one line, or the error that says what is wrong with it."""
+        row = self._columns(line)
+        if not self.told and self.sep == " " and "\t" in line:
+            reason = "a tab where earlier lines are separated by spaces"
+            raise ReadError(self.name, number, f"{reason}; give sep='whitespace' to take both")
+        if len(row) == self.n_columns:
+            return row
+        if self.sep == "\t" and "\t" not in line and len(line.split()) == self.n_columns:
+            reason = "separated by spaces where earlier lines have tabs"
+            raise ReadError(self.name, number, f"{reason}; give sep='whitespace' to take both")
+        columns = "1 column" if len(row) == 1 else f"{len(row)} columns"
+        reason = f"{columns} where earlier lines have {self.n_columns}"
+        if self.label is not None and len(row) == self.n_columns - 1:
+            reason += " (is the label missing?)" if self.n_columns == 2 else ""
+        raise ReadError(self.name, number, reason)

@@ -1,0 +1,184 @@
+"""CoNLL-U, the format of Universal Dependencies: ten tab-separated columns per word.
+
+Only words count: lines of multiword tokens (``3-4``) and of empty nodes (``8.1``) are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from seqlab.data.errors import InputError
+from seqlab.data.io._streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
+from seqlab.data.io.conll import Token, _iter_sequences
+
+CONLLU_FIELDS = (
+    "id",
+    "form",
+    "lemma",
+    "upos",
+    "xpos",
+    "feats",
+    "head",
+    "deprel",
+    "deps",
+    "misc",
+)
+# Fields where "_" means that the annotation is absent, not that there is nothing to say.
+_MUST_BE_SET = {"upos", "xpos", "deprel", "head"}
+
+
+def iter_conllu(
+    source: Source,
+    *,
+    columns: Sequence[str] = ("form",),
+    label: str | None = "upos",
+    encoding: str = "utf-8",
+) -> Iterator[tuple[list[Token], list[str] | None]]:
+    """Sentences of a CoNLL-U file, one by one; parameters are those of `read_conllu`.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import iter_conllu
+    >>> text = "# text = Go\\n1\\tGo\\tgo\\tVERB\\tVB\\t_\\t0\\troot\\t_\\t_\\n"
+    >>> next(iter_conllu(io.StringIO(text), columns=["form", "lemma"]))
+    ([('Go', 'go')], ['VERB'])
+    """
+    wanted = [_field(column) for column in columns]
+    target = None if label is None else _field(label)
+    strict = label in _MUST_BE_SET
+    name, empty = source_name(source), True
+    for first, lines in _iter_sequences(source, "#", None, encoding):
+        rows = [line.split("\t") for line in lines]
+        if set(map(len, rows)) != {10}:
+            at, row = next((k, row) for k, row in enumerate(rows) if len(row) != 10)
+            reason = f"{len(row)} tab-separated columns where CoNLL-U has 10"
+            raise ReadError(name, first + at, reason)
+        words = []
+        for k, row in enumerate(rows):
+            if row[0].isdigit():
+                words.append(row)
+                if strict and row[target] == "_":  # type: ignore[index]
+                    raise ReadError(name, first + k, f"the label is missing ({label} is _)")
+            elif not row[0].replace("-", "").replace(".", "").isdigit():
+                raise ReadError(name, first + k, f"{row[0]!r} is no word number")
+        if not words:
+            continue
+        empty = False
+        tokens = [tuple([row[k] for k in wanted]) for row in words]
+        yield tokens, None if target is None else [row[target] for row in words]
+    if empty:
+        raise ReadError(name, None, "no sentences: the file is empty")
+
+
+def read_conllu(
+    source: Source,
+    *,
+    columns: Sequence[str] = ("form",),
+    label: str | None = "upos",
+    encoding: str = "utf-8",
+) -> tuple[list[list[Token]], list[list[str]] | None]:
+    """Read a CoNLL-U file.
+
+    Parameters
+    ----------
+    source : path, "-" or file object
+        A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
+    columns : sequence of str, default=("form",)
+        Fields that make a token: id, form, lemma, upos, xpos, feats, head, deprel, deps, misc.
+    label : str or None, default="upos"
+        The field that is the label; None for no labels.
+    encoding : str, default="utf-8"
+        Encoding of bytes.
+
+    Returns
+    -------
+    X : list of list of tuple of str
+        One tuple per word, in the order of `columns`.
+    y : list of list of str, or None
+        The labels.
+
+    Raises
+    ------
+    ReadError
+        With file and line: not ten columns, no word number, no label, wrong encoding, no sentence.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import read_conllu
+    >>> text = "1\\tGo\\tgo\\tVERB\\tVB\\t_\\t0\\troot\\t_\\t_\\n"
+    >>> read_conllu(io.StringIO(text), label="xpos")
+    ([[('Go',)]], [['VB']])
+    """
+    X, y = [], []
+    for tokens, labels in iter_conllu(source, columns=columns, label=label, encoding=encoding):
+        X.append(tokens)
+        y.append(labels)
+    return X, None if label is None else y  # type: ignore[return-value]
+
+
+def write_conllu(
+    X: Iterable[Sequence[Any]],
+    y: Iterable[Sequence[Any]] | None,
+    dest: Source,
+    *,
+    columns: Sequence[str] = ("form",),
+    label: str = "upos",
+    encoding: str = "utf-8",
+) -> None:
+    """Write a CoNLL-U file; words are numbered from 1 and fields not given are ``_``.
+
+    Parameters
+    ----------
+    X : iterable of sequences of tuples of str
+        Tokens with the fields of `columns`; a plain string is a token of one field.
+    y : iterable of sequences of labels, or None
+        Written into the field `label`.
+    dest : path, "-" or file object
+        A path is written through a temporary file and a rename, compressed by its extension.
+    columns, label
+        As in `read_conllu`.
+    encoding : str, default="utf-8"
+        Encoding of bytes.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from seqlab.data.io import write_conllu
+    >>> write_conllu([["Go"]], [["VERB"]], sys.stdout)
+    1	Go	_	VERB	_	_	_	_	_	_
+    <BLANKLINE>
+    """
+    places = [_field(column) for column in columns]
+    target = _field(label)
+    if 0 in places or target == 0 or (y is not None and target in places):
+        raise InputError("the id field is numbered by the writer, and the label needs its own field")
+    with open_writer(dest, encoding) as write:
+        for index, tokens, labels in pair_up(X, y):
+            if len(tokens) == 0:
+                raise WriteError(f"X[{index}] is empty: CoNLL-U cannot hold it")
+            lines = []
+            for t, token in enumerate(tokens):
+                values = [token] if isinstance(token, str) else list(token)
+                if len(values) != len(places):
+                    raise WriteError(
+                        f"X[{index}][{t}] has {len(values)} columns, not {len(places)}"
+                    )
+                row = [str(t + 1)] + ["_"] * 9
+                for place, value in zip(places, values, strict=True):
+                    row[place] = value
+                if labels is not None:
+                    row[target] = str(labels[t])
+                line = "\t".join(row)
+                if line.count("\t") != 9 or "\n" in line or line.endswith("\r") or "" in row:
+                    raise WriteError(f"X[{index}][{t}]: {values!r} does not fit CoNLL-U")
+                lines.append(line)
+            write("\n".join(lines) + "\n\n")
+
+
+def _field(name: str) -> int:
+    if name not in CONLLU_FIELDS:
+        raise InputError(f"CoNLL-U has no field {name!r}; it has {', '.join(CONLLU_FIELDS)}")
+    return CONLLU_FIELDS.index(name)

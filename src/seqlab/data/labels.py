@@ -1,0 +1,243 @@
+"""Labels: from what the user gives to integer codes, and back.
+
+`encode_labels` turns the list form (or the stacked form) of ``y`` into one code per step. A label
+may be unknown (``None``) or partly known (a set of labels): then its code is ``PARTIAL`` and the
+row of ``allowed`` says which labels are possible.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+
+UNSEEN = -1  # a label that is not among the classes
+PARTIAL = -2  # a label that is not known for sure
+
+
+class EncodedLabels(NamedTuple):
+    """One code per step.
+
+    Parameters
+    ----------
+    codes : int64 array of shape (n_steps,)
+        Index into ``classes``; `UNSEEN` or `PARTIAL` where there is none.
+    classes : array of shape (n_labels,)
+        The labels, sorted.
+    allowed : boolean array of shape (n_steps, n_labels) or None
+        Possible labels of each step; None where every label is known.
+    """
+
+    codes: NDArray[np.int64]
+    classes: NDArray[Any]
+    allowed: NDArray[np.bool_] | None
+
+
+def encode_labels(
+    y: Any,
+    offsets: NDArray[np.int64],
+    *,
+    stacked: bool,
+    classes: NDArray[Any] | None = None,
+    partial: bool = False,
+) -> EncodedLabels:
+    """Encode the labels of all sequences.
+
+    Parameters
+    ----------
+    y : list of label sequences, or a flat sequence of labels when ``stacked``
+        The labels.
+    offsets : array of shape (n_sequences + 1,)
+        Where each sequence of X begins.
+    stacked : bool
+        Whether X was given as one stacked matrix (or one sequence) rather than a list.
+    classes : array, optional
+        Known classes; other labels get the code `UNSEEN`. Learned from ``y`` where not given.
+    partial : bool
+        Whether ``None`` and sets of labels are accepted.
+    """
+    if y is None:
+        raise InputError("this labeler requires y to be passed, but the target y is None")
+    flat = _flatten(y, offsets, stacked)
+    if isinstance(flat, np.ndarray):
+        return _encode_array(flat, classes, offsets)
+    known, allowed_sets = _split_partial(flat, offsets, partial)
+    if classes is None:
+        distinct = set(known.values() if isinstance(known, dict) else known)
+        for labels in allowed_sets.values():
+            distinct.update(labels or ())
+        classes = _sorted_classes(distinct)
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    if not allowed_sets:
+        get = code_of.get
+        codes = np.fromiter((get(label, UNSEEN) for label in flat), np.int64, len(flat))
+        return EncodedLabels(codes, classes, None)
+    codes = np.full(len(flat), PARTIAL, dtype=np.int64)
+    allowed = np.zeros((len(flat), len(classes)), dtype=bool)
+    for step, label in known.items():
+        codes[step] = code_of.get(label, UNSEEN)
+        if codes[step] >= 0:
+            allowed[step, codes[step]] = True
+    for step, labels in allowed_sets.items():
+        possible = [code_of[label] for label in labels if label in code_of] if labels else ...
+        if possible == []:
+            sequence, position = _locate(offsets, step)
+            raise InputError(f"y[{sequence}][{position}] allows none of the known labels")
+        allowed[step, possible] = True
+    return EncodedLabels(codes, classes, allowed)
+
+
+def _flatten(y: Any, offsets: NDArray[np.int64], stacked: bool) -> Any:
+    """All labels in one flat list or 1-D array, after checking every length against X."""
+    n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
+    if hasattr(y, "to_numpy"):  # a pandas Series
+        y = y.to_numpy()
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise InputError(f"y must be a list of label lists, got {type(y).__name__}")
+    if isinstance(y, np.ndarray) and y.ndim == 2 and 1 in y.shape and stacked:
+        y = y.ravel()
+    if stacked and not _is_list_of_sequences(y, n_steps):
+        if len(y) != n_steps:
+            raise InputError(f"X has {n_steps} steps but y has {len(y)} labels")
+        return y if _plain_array(y) else list(y)
+    if len(y) != n_sequences:
+        hint = " (y must be a list with one list of labels per sequence)" if n_steps == len(y) else ""
+        raise InputError(f"X has {n_sequences} sequences but y has {len(y)}{hint}")
+    lengths = np.diff(offsets)
+    for i, labels in enumerate(y):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise InputError(f"y[{i}] must be a sequence of labels, got {labels!r}")
+        if len(labels) != lengths[i]:
+            raise InputError(f"X[{i}] has {lengths[i]} steps but y[{i}] has {len(labels)} labels")
+    if n_sequences and all(_plain_array(labels) for labels in y):
+        return np.concatenate([np.asarray(labels) for labels in y])
+    return list(chain.from_iterable(np.asarray(v).tolist() if _plain_array(v) else v for v in y))
+
+
+def _is_list_of_sequences(y: Any, n_steps: int) -> bool:
+    """Whether y, beside a stacked X, is nevertheless given as a list of label lists."""
+    if _plain_array(y) or len(y) == 0:
+        return False
+    first = y[0]
+    return isinstance(first, list | tuple | np.ndarray) and not isinstance(first, str)
+
+
+def _plain_array(labels: Any) -> bool:
+    return isinstance(labels, np.ndarray) and labels.dtype.kind in "biufUS" and labels.ndim == 1
+
+
+def _encode_array(
+    flat: NDArray[Any], classes: NDArray[Any] | None, offsets: NDArray[np.int64]
+) -> EncodedLabels:
+    if flat.dtype.kind == "f":
+        bad = ~np.isfinite(flat)
+        if bad.any():
+            sequence, position = _locate(offsets, int(np.argmax(bad)))
+            raise InputError(
+                f"Input y contains NaN or infinity: y[{sequence}][{position}] is {flat[bad][0]}"
+            )
+    found, codes = np.unique(flat, return_inverse=True)
+    codes = codes.astype(np.int64)
+    if classes is None:
+        return EncodedLabels(codes, found, None)
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    translate = np.array([code_of.get(label, UNSEEN) for label in found.tolist()], dtype=np.int64)
+    return EncodedLabels(translate[codes], classes, None)
+
+
+def _split_partial(
+    flat: list[Any], offsets: NDArray[np.int64], partial: bool
+) -> tuple[Any, dict[int, Any]]:
+    """Separate known labels from ``None`` and sets; refuse what cannot be a label."""
+    try:
+        distinct = set(flat)
+    except TypeError:  # an unhashable entry: a set of labels, or a mistake
+        distinct = None
+    odd = distinct is None or None in distinct or any(isinstance(d, frozenset) for d in distinct)
+    nans = distinct is not None and any(isinstance(d, float) and d != d for d in distinct)
+    if not odd and not nans:
+        return flat, {}
+    known: dict[int, Any] = {}
+    unknown: dict[int, Any] = {}
+    for step, label in enumerate(flat):
+        if isinstance(label, float) and label != label:
+            sequence, position = _locate(offsets, step)
+            raise InputError(f"Input y contains NaN: y[{sequence}][{position}]")
+        if label is None or isinstance(label, set | frozenset):
+            if not partial:
+                sequence, position = _locate(offsets, step)
+                raise InputError(
+                    f"y[{sequence}][{position}] is {label!r}: this labeler needs every label known"
+                )
+            if label is not None and not label:
+                sequence, position = _locate(offsets, step)
+                raise InputError(f"y[{sequence}][{position}] is an empty set: no label is possible")
+            unknown[step] = label
+        elif isinstance(label, str | int | float | bool | np.generic):
+            known[step] = label
+        else:
+            sequence, position = _locate(offsets, step)
+            raise InputError(
+                f"y[{sequence}][{position}] is a {type(label).__name__}; a label is a string or "
+                "a number, None where unknown, or a set of possible labels"
+            )
+    return known, unknown
+
+
+def _sorted_classes(distinct: set[Any]) -> NDArray[Any]:
+    try:
+        ordered = sorted(distinct)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in distinct})
+        raise InputError(f"labels mix the types {', '.join(kinds)}") from None
+    strings = [isinstance(label, str) for label in ordered]
+    if any(strings) and not all(strings):
+        raise InputError("labels mix strings and numbers")
+    return np.array(ordered)
+
+
+def _locate(offsets: NDArray[np.int64], step: int) -> tuple[int, int]:
+    sequence = int(np.searchsorted(offsets, step, side="right") - 1)
+    return sequence, step - int(offsets[sequence])
+
+
+def decode_labels(codes: NDArray[np.int64], classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels of the codes."""
+    return classes[codes]
+
+
+def sequence_weights(
+    sample_weight: Any, offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights of the sequences and of the steps.
+
+    ``sample_weight`` has one entry per sequence, or one per step (the form that generic tools give
+    with stacked input): a sequence then weighs the mean of its steps.
+    """
+    n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
+    lengths = np.diff(offsets)
+    if sample_weight is None:
+        return np.ones(n_sequences), np.ones(n_steps)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_sequences, float(weights))
+    if weights.ndim != 1 or weights.size not in (n_sequences, n_steps):
+        raise InputError(
+            f"sample_weight has shape {weights.shape}; expected one weight for each of the "
+            f"{n_sequences} sequences (or of the {n_steps} steps)"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        where = int(np.argmax(~np.isfinite(weights) | (weights < 0)))
+        raise InputError(f"sample_weight[{where}] is {weights[where]}: weights are finite and >= 0")
+    if weights.size and not weights.any():
+        raise InputError("sample_weight is zero everywhere: there is nothing to learn from")
+    if weights.size == n_sequences:
+        return weights, np.repeat(weights, lengths)
+    totals = np.add.reduceat(weights, np.minimum(offsets[:-1], max(n_steps - 1, 0)))
+    return np.where(lengths > 0, totals / np.maximum(lengths, 1), 0.0), weights
+
+

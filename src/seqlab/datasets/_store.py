@@ -1,0 +1,197 @@
+"""Finding a data file: a folder the user names, the cache, or the file's public home.
+
+The order is ``$SEQLAB_DATA`` (read only), then the cache (`data_home`, else ``$SEQLAB_HOME``, else
+the platform's cache folder), then a download into the cache. Content is checked against its
+checksum wherever it comes from, and reaches the cache by a rename: a file there is whole or absent.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import secrets
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from seqlab.data.errors import SeqlabError
+from seqlab.datasets._registry import DataFile, DataSet
+
+_OPENERS: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda content: content,
+    ".gz": gzip.decompress,
+    ".xz": lzma.decompress,
+    ".bz2": bz2.decompress,
+}
+_SECONDS = 60  # patience with a silent server
+
+
+class DatasetError(SeqlabError, OSError):
+    """A data set that cannot be had: absent, damaged or not downloadable; the message says which."""
+
+
+def local_folder() -> Path | None:
+    """Return the folder named by ``$SEQLAB_DATA``, or None."""
+    named = os.environ.get("SEQLAB_DATA")
+    return Path(named).expanduser() if named else None
+
+
+def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Folder where downloaded data sets are kept.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder; by default ``$SEQLAB_HOME``, else the platform's cache folder.
+
+    Returns
+    -------
+    Path
+        The folder, which need not exist yet.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import get_data_home
+    >>> get_data_home("cache").name
+    'cache'
+    """
+    chosen = data_home or os.environ.get("SEQLAB_HOME")
+    if chosen:
+        return Path(chosen).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("seqlab"))
+
+
+def load(
+    dataset: DataSet,
+    path: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    extract: Callable[[bytes], bytes] | None = None,
+) -> bytes:
+    """Content of one file of a data set, checked.
+
+    Parameters
+    ----------
+    dataset : DataSet
+        Entry of the registry.
+    path : str
+        The file's path inside the data set's folder, without a compression suffix.
+    data_home : path, optional
+        The cache.
+    download_if_missing : bool, default=True
+        Whether to go to the file's public home.
+    extract : callable, optional
+        Makes the content out of the downloaded bytes; by default the zip member that the registry
+        names, or the bytes as they are.
+    """
+    entry = dataset.file(path)
+    found = find(dataset, entry, data_home, repair=download_if_missing and entry.source is not None)
+    if found is not None:
+        return found
+    if entry.source is None or not download_if_missing:
+        raise DatasetError(_absent(dataset, entry, data_home))
+    raw = download(entry.source.url)
+    try:
+        content = extract(raw) if extract else _member(raw, entry)
+    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error, ValueError) as error:
+        raise DatasetError(f"{entry.source.url}: not the expected file ({error})") from error
+    check(content, entry, entry.source.url)
+    _keep(content, get_data_home(data_home) / dataset.folder / path)
+    return content
+
+
+def find(
+    dataset: DataSet,
+    entry: DataFile,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    repair: bool = False,
+) -> bytes | None:
+    """Content from the named folder or the cache, or None; damaged cache is None with `repair`."""
+    named = local_folder()
+    for folder in (named, get_data_home(data_home)):
+        place = locate(folder, dataset, entry.path)
+        if place is None:
+            continue
+        try:
+            content = _OPENERS[place.suffix if place.suffix in _OPENERS else ""](place.read_bytes())
+            check(content, entry, str(place))
+        except (DatasetError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            if repair and folder is not named:
+                continue
+            if isinstance(error, DatasetError):
+                raise
+            raise DatasetError(f"{place}: cannot be read ({error})") from error
+        return content
+    return None
+
+
+def locate(folder: Path | None, dataset: DataSet, path: str) -> Path | None:
+    """Place of a file under `folder`, compressed or not."""
+    if folder is None:
+        return None
+    plain = folder / dataset.folder / path
+    places = (plain.with_name(plain.name + suffix) for suffix in _OPENERS)
+    return next((place for place in places if place.is_file()), None)
+
+
+def check(content: bytes, entry: DataFile, where: str) -> None:
+    """Raise unless the content has the registered checksum."""
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != entry.sha256:
+        raise DatasetError(
+            f"{where}: the content of {entry.path} has SHA-256 {digest}, expected {entry.sha256}"
+        )
+
+
+def download(url: str) -> bytes:
+    """Fetch an address whole, or raise `DatasetError`; nothing is left behind."""
+    import pooch
+    import requests
+
+    with tempfile.TemporaryDirectory(prefix="seqlab-") as folder:
+        target = Path(folder) / "download"
+        try:
+            pooch.HTTPDownloader(timeout=_SECONDS)(url, str(target), None)
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise DatasetError(f"{url}: download failed ({error})") from error
+        return target.read_bytes()
+
+
+def _member(raw: bytes, entry: DataFile) -> bytes:
+    if entry.source is None or entry.source.member is None:
+        return raw
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        return archive.read(entry.source.member)
+
+
+def _keep(content: bytes, place: Path) -> None:
+    """Write to the cache: a temporary neighbour, then a rename."""
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(place)
+    except OSError as error:
+        raise DatasetError(f"{place}: cannot be written ({error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _absent(dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None) -> str:
+    advice = (
+        f"get it from {dataset.home}, put it there as {dataset.folder}/{entry.path} "
+        "(plain, .gz, .xz or .bz2) and set SEQLAB_DATA to the folder above"
+    )
+    named = local_folder()
+    searched = ", ".join(str(folder) for folder in (named, get_data_home(data_home)) if folder)
+    return f"{dataset.name}: {entry.path} is not in {searched}; {advice}"

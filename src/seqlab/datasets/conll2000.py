@@ -1,0 +1,100 @@
+"""CoNLL-2000: phrase chunking of Wall Street Journal text."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.data.io import read_conll
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._registry import CONLL2000
+from seqlab.datasets._store import load
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+_DESCR = """\
+CoNLL-2000 text chunking
+------------------------
+Sentences of the Wall Street Journal cut in phrases; the data of the shared task.
+
+train (WSJ 15-18)  8,936 sentences, 211,727 tokens, 106,978 chunks
+test  (WSJ 20)     2,012 sentences,  47,377 tokens,  23,852 chunks
+
+A token is (word, pos), the part of speech by the Brill tagger; labels are 23 IOB2 tags. Usual
+metric: F1 over chunks. Terms: none stated; text and annotation derive from the Penn Treebank (LDC).
+
+Tjong Kim Sang, E. & Buchholz, S. (2000). Introduction to the CoNLL-2000 shared task: chunking.
+"""
+
+
+def fetch_conll2000(
+    *,
+    subset: str = "train",
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    """CoNLL-2000 chunking: sentences of (word, pos) with IOB2 chunk tags.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}, default="train"
+        Which part; "all" is train followed by test.
+    return_X_y : bool, default=False
+        Give ``(data, target)`` only.
+    data_home : path, optional
+        Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+        ``$SEQLAB_DATA`` is looked at first.
+    download_if_missing : bool, default=True
+        Whether to download data that is nowhere on this machine.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (list of sentences of (word, pos)), ``target`` (list of label lists), ``split``
+        (array: "train" or "test" per sentence), ``feature_names``, ``target_names``, ``DESCR``.
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be had.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import fetch_conll2000
+    >>> X, y = fetch_conll2000(subset="test", return_X_y=True)  # doctest: +SKIP
+    >>> X[0][:2], y[0][:2]  # doctest: +SKIP
+    ([('Rockwell', 'NNP'), ('International', 'NNP')], ['B-NP', 'I-NP'])
+    """
+    if subset not in ("train", "test", "all"):
+        raise InputError(f"subset must be 'train', 'test' or 'all', got {subset!r}")
+    parts = ("train", "test") if subset == "all" else (subset,)
+    data: list[list[tuple[str, ...]]] = []
+    target: list[list[str]] = []
+    split: list[str] = []
+    for part in parts:
+        content = load(
+            CONLL2000,
+            f"{part}.txt",
+            data_home=data_home,
+            download_if_missing=download_if_missing,
+        )
+        X, y = read_conll(io.BytesIO(content), sep=" ")
+        data += X
+        target += y or []
+        split += [part] * len(X)
+    if return_X_y:
+        return data, target
+    return make_bunch(
+        data=data,
+        target=target,
+        split=np.array(split),
+        feature_names=["word", "pos"],
+        target_names=sorted({label for labels in target for label in labels}),
+        DESCR=_DESCR,
+    )

@@ -1,0 +1,104 @@
+"""Universal Dependencies English Web Treebank: part-of-speech tagging of web text."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.data.io import read_conllu
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._registry import UD_ENGLISH_EWT
+from seqlab.datasets._store import load
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+_DESCR = """\
+Universal Dependencies English Web Treebank (v2.15)
+---------------------------------------------------
+Blogs, mails, reviews, newsgroups and answers with parts of speech.
+
+train  12,544 sentences, 204,577 words
+dev     2,001 sentences,  25,147 words
+test    2,077 sentences,  25,094 words
+
+A token is (word,); labels are 17 universal tags (upos) or about 50 Penn tags (xpos). Usual metric:
+token accuracy. Annotations: CC BY-SA 4.0; texts: LDC2012T13.
+
+Silveira, N. et al. (2014). A gold standard dependency corpus for English. LREC.
+"""
+
+
+def fetch_ud_english_ewt(
+    *,
+    subset: str = "train",
+    tagset: str = "upos",
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    """English web text with parts of speech.
+
+    Parameters
+    ----------
+    subset : {"train", "dev", "test", "all"}, default="train"
+        Which part; "all" is the three in this order.
+    tagset : {"upos", "xpos"}, default="upos"
+        Universal or Penn Treebank tags.
+    return_X_y : bool, default=False
+        Give ``(data, target)`` only.
+    data_home : path, optional
+        Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+        ``$SEQLAB_DATA`` is looked at first.
+    download_if_missing : bool, default=True
+        Whether to download data that is nowhere on this machine.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (list of sentences of (word,)), ``target`` (list of label lists), ``split`` (array:
+        part per sentence), ``feature_names``, ``target_names``, ``DESCR``.
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be had.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import fetch_ud_english_ewt
+    >>> X, y = fetch_ud_english_ewt(subset="dev", return_X_y=True)  # doctest: +SKIP
+    """
+    if subset not in ("train", "dev", "test", "all"):
+        raise InputError(f"subset must be 'train', 'dev', 'test' or 'all', got {subset!r}")
+    if tagset not in ("upos", "xpos"):
+        raise InputError(f"tagset must be 'upos' or 'xpos', got {tagset!r}")
+    parts = ("train", "dev", "test") if subset == "all" else (subset,)
+    data: list[list[tuple[str, ...]]] = []
+    target: list[list[str]] = []
+    split: list[str] = []
+    for part in parts:
+        content = load(
+            UD_ENGLISH_EWT,
+            f"en_ewt-ud-{part}.conllu",
+            data_home=data_home,
+            download_if_missing=download_if_missing,
+        )
+        X, y = read_conllu(io.BytesIO(content), label=tagset)
+        data += X
+        target += y or []
+        split += [part] * len(X)
+    if return_X_y:
+        return data, target
+    return make_bunch(
+        data=data,
+        target=target,
+        split=np.array(split),
+        feature_names=["word"],
+        target_names=sorted({label for labels in target for label in labels}),
+        DESCR=_DESCR,
+    )

@@ -1,0 +1,261 @@
+"""Feature tables: from codes read at each step to feature numbers.
+
+`BlockReader` turns a block of tokens into an array of codes, one row per read of the plan.
+`FeatureTable` numbers the features of one group of templates: most by their tuple of codes, in a hash
+table of exact keys; the few whose text is not determined by the tuple by their text
+(`seqlab.features.template_plan` says which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.features.columns import Codes, ColumnCoder, TokenBlock, encode_column
+from seqlab.features.template_plan import Group, Plan
+
+MIN_SLOTS = 16
+
+
+class BlockReader:
+    """Codes of every read of a plan, block by block.
+
+    Parameters
+    ----------
+    plan : Plan
+    known : sequence of dict of str to int
+        Codes of each view that exist already; values beyond them get new codes.
+    marks : tuple of (sequence of str, sequence of str)
+        Marks of the positions 1, 2, ... before and after a sequence; empty for none, and then a
+        template that reads outside the sequence gives no feature.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        known: Sequence[dict[str, int]],
+        marks: tuple[Sequence[str], Sequence[str]],
+    ) -> None:
+        self.plan = plan
+        by_column: dict[int, list[int]] = {}
+        for v, view in enumerate(plan.views):
+            by_column.setdefault(view.column, []).append(v)
+        for read in plan.reads:
+            if read.mode == "indirect":
+                by_column.setdefault(read.row, [])
+        self._flag = by_column.pop(-1, [])
+        self._coders: dict[int, ColumnCoder] = {}
+        self._place: dict[int, tuple[ColumnCoder, int]] = {}
+        self._marks: dict[int, tuple[Codes, Codes]] = {}
+        nothing = np.array([-1], np.int32)
+        for column, views in by_column.items():
+            forms = [plan.views[v].form for v in views]
+            coder = self._coders[column] = ColumnCoder(forms, [known[v] for v in views])
+            for f, v in enumerate(views):
+                self._place[v] = (coder, f)
+                self._marks[v] = (nothing, nothing)
+                if marks[0]:
+                    before, after = (coder.mark_codes(f, side) for side in marks)
+                    self._marks[v] = (before, after)
+        self._odd: dict[tuple[int, frozenset[str]], NDArray[np.bool_]] = {}
+
+    @property
+    def n_values(self) -> int:
+        """Distinct values met so far, of all columns."""
+        return sum(len(coder.values) for coder in self._coders.values())
+
+    def texts(self, view: int) -> list[str]:
+        """Text of each code of a view."""
+        if view in self._flag:
+            return [""]
+        coder, form = self._place[view]
+        return coder.texts[form]
+
+    def read(self, block: TokenBlock) -> Codes:
+        """Codes at each step of a block, shape (n_reads, n_steps); -1 where nothing is read."""
+        from seqlab.features._kernels import read_codes
+
+        position, remaining = _positions(block.lengths)
+        rows = {c: encode_column(coder, block, c) for c, coder in self._coders.items()}
+        codes = {
+            v: coder.codes(form, rows[self.plan.views[v].column])
+            for v, (coder, form) in self._place.items()
+        }
+        out = np.empty((len(self.plan.reads), position.size), np.int32)
+        for r, (view, row, mode) in enumerate(self.plan.reads):
+            if mode in ("first", "last"):
+                out[r] = np.where((position if mode == "first" else remaining) == 0, 0, -1)
+                continue
+            if mode == "relative":
+                target = position + np.int32(row)
+            elif mode == "absolute":
+                target = np.full_like(position, row - 1)
+                if row < 0:
+                    target = position + remaining + np.int32(row + 1)
+            else:
+                target = position + self._coders[row].integers(rows[row])
+            before, after = self._marks[view]
+            read_codes(codes[view], position, remaining, target, before, after, out[r])
+        return out
+
+    def odd_values(self, view: int, separators: frozenset[str]) -> NDArray[np.bool_]:
+        """Which codes of a view stand for a text with one of these characters."""
+        texts = self.texts(view)
+        flags = self._odd.get((view, separators), np.empty(0, bool))
+        if flags.size < len(texts):
+            fresh = [not separators.isdisjoint(text) for text in texts[flags.size :]]
+            flags = self._odd[view, separators] = np.append(flags, np.array(fresh, bool))
+        return flags
+
+
+class FeatureTable:
+    """Numbers of the features of one group.
+
+    Features looked up by codes have numbers 0, 1, ...; those looked up by text -2, -3, ...; -1 is no
+    feature. `seqlab.features.templates` turns both into columns.
+
+    Parameters
+    ----------
+    group : Group
+    keys : int32 array of shape (n_rows, n_holes), optional
+        Tuples known already, for look-ups.
+    texts : dict of str to int, optional
+        Features looked up by text known already.
+    """
+
+    def __init__(
+        self, group: Group, keys: Codes | None = None, texts: dict[str, int] | None = None
+    ) -> None:
+        width = 0 if group.by_text else len(group.views)
+        self.group = group
+        self.keys = np.empty((0, width), np.int32) if keys is None else keys
+        self.n_rows = self.keys.shape[0]
+        self.counts = np.zeros(self.n_rows, np.int64)
+        self.texts = {} if texts is None else texts
+        self.text_counts: list[int] = []
+        self._slots = np.full(MIN_SLOTS, -1, np.int32)
+        self._reserve(0)
+
+    def look_up(
+        self, codes: Codes, reader: BlockReader, skip_first: NDArray[np.bool_] | None, *, add: bool
+    ) -> Codes:
+        """Feature numbers of each member at each step, shape (n_members, n_steps).
+
+        Parameters
+        ----------
+        codes : int32 array of shape (n_reads, n_steps)
+        reader : BlockReader
+            What made the codes; gives the text of each.
+        skip_first : bool array of shape (n_steps,), optional
+            Steps without a feature (the first of each sequence, for features of label pairs).
+        add : bool
+            Whether to enter and count features met for the first time.
+        """
+        from seqlab.features._kernels import add_rows, find_rows
+
+        out = np.full((len(self.group.members), codes.shape[1]), -1, np.int32)
+        for member, found in zip(self.group.members, out, strict=True):
+            items = np.array(member.reads, np.int64)
+            odd = self._odd_steps(codes, reader, member.reads)
+            skip = odd
+            if skip_first is not None:
+                skip = skip_first | odd if odd.size else skip_first
+                odd = odd & ~skip_first if odd.size else odd
+            if not self.group.by_text:
+                if add:
+                    self._reserve(codes.shape[1])
+                    self.n_rows = add_rows(
+                        codes, items, skip, self.keys, self._slots, self.counts, self.n_rows, found
+                    )
+                else:
+                    find_rows(codes, items, skip, self.keys, self._slots, found)
+            if odd.any():
+                self._look_up_texts(codes, items, odd, member.literals, reader, found, add=add)
+        return out
+
+    def _odd_steps(
+        self, codes: Codes, reader: BlockReader, reads: tuple[int, ...]
+    ) -> NDArray[np.bool_]:
+        """Steps whose feature is looked up by text; of size 0 if there is none."""
+        if self.group.by_text:
+            return np.ones(codes.shape[1], bool)
+        odd = np.empty(0, bool)
+        if len(reads) < 2:
+            return odd
+        for read in reads:
+            flags = reader.odd_values(reader.plan.reads[read].view, self.group.separators)
+            if flags.any():
+                here = (codes[read] >= 0) & flags[codes[read]]
+                odd = odd | here if odd.size else here
+        return odd
+
+    def _look_up_texts(
+        self,
+        codes: Codes,
+        items: NDArray[np.int64],
+        odd: NDArray[np.bool_],
+        literals: tuple[str, ...],
+        reader: BlockReader,
+        found: Codes,
+        *,
+        add: bool,
+    ) -> None:
+        steps = np.flatnonzero(odd & (codes[items] >= 0).all(axis=0))
+        rows = codes[np.ix_(items, steps)].T
+        distinct, inverse, counts = _unique_rows(rows)
+        values = [reader.texts(reader.plan.reads[item].view) for item in items]
+        numbers = np.full(len(distinct), -1, np.int32)
+        for n, row in enumerate(distinct.tolist()):
+            text = literals[0]
+            for texts, code, literal in zip(values, row, literals[1:], strict=True):
+                text += texts[code] + literal
+            number = self.texts.get(text)
+            if number is None and add:
+                number = self.texts[text] = len(self.texts)
+                self.text_counts.append(0)
+            if number is not None:
+                numbers[n] = -2 - number
+                if add:
+                    self.text_counts[number] += int(counts[n])
+        found[steps] = numbers[inverse]
+
+    def _reserve(self, n_new: int) -> None:
+        """Make room for so many new rows, the slots at most half full."""
+        from seqlab.features._kernels import rebuild_slots
+
+        needed = self.n_rows + n_new
+        if needed > self.keys.shape[0]:
+            room = max(needed, 2 * self.n_rows)
+            self.keys = _grown(self.keys, room)
+            self.counts = _grown(self.counts, room)
+        if 2 * needed > self._slots.size or (self.n_rows and self._slots.size == MIN_SLOTS):
+            size = MIN_SLOTS
+            while size < 2 * needed:
+                size *= 2
+            self._slots = np.full(size, -1, np.int32)
+            rebuild_slots(self.keys, self.n_rows, self._slots)
+
+
+def _grown(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    grown = np.zeros((rows, *array.shape[1:]), array.dtype)
+    grown[: array.shape[0]] = array
+    return grown
+
+
+def _unique_rows(rows: Codes) -> tuple[Codes, NDArray[np.int64], NDArray[np.int64]]:
+    if rows.shape[1] == 0:
+        n = min(1, rows.shape[0])
+        return rows[:n], np.zeros(rows.shape[0], np.int64), np.array([rows.shape[0]] * n)
+    distinct, inverse, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    return distinct, inverse.reshape(-1), counts
+
+
+def _positions(lengths: list[int]) -> tuple[Codes, Codes]:
+    sizes = np.array(lengths, np.int64)
+    starts = np.cumsum(sizes) - sizes
+    position = (np.arange(sizes.sum()) - np.repeat(starts, sizes)).astype(np.int32)
+    remaining = np.repeat(sizes - 1, sizes).astype(np.int32) - position
+    return position, remaining

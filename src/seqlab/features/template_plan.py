@@ -1,0 +1,171 @@
+"""The plan of a list of templates: what to read, and which templates share features.
+
+A *view* is a word form of a column, a *read* a view at a distance, a *group* the templates whose
+features have to be looked up together because they can produce the same name.
+
+In CRF++ a feature **is** its text: ``U:%x[-1,0]`` and ``U:%x[1,0]`` (no number after the ``U``) give one bag of
+words, and ``U01:%x[0,0]/%x[1,0]`` cannot tell ``a/`` + ``b`` from ``a`` + ``/b``. Working on tuples of codes instead of text
+must not change that, so the plan says where a tuple determines the text and where it does not:
+
+* Templates with the same text around the same views share one table of tuples.
+* A value that contains a character of the text *between* two holes is *odd*: only tuples with an odd
+  value can collide, and those few are looked up by their text. (If no value of a tuple contains such a
+  character, these characters occur in the text only between the holes, so the text has one reading.)
+* Templates that could produce the same text in some other way, such as ``U:%x[0,0]`` beside
+  ``U:%x[0,1]``, or with nothing between two holes, are looked up by their text altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from seqlab.features.template_syntax import Template
+
+
+class View(NamedTuple):
+    """A word form of a column; column -1 is the flag, whose only value is the empty text."""
+
+    column: int
+    form: str
+
+
+class PlannedRead(NamedTuple):
+    """A view at a place; `distance_column` is the column that holds the distance, or -1."""
+
+    view: int
+    row: int
+    mode: str
+
+
+class Member(NamedTuple):
+    """One template of a group: its text and the reads that fill it."""
+
+    literals: tuple[str, ...]
+    reads: tuple[int, ...]
+
+
+class Group(NamedTuple):
+    """Templates that share features.
+
+    Attributes
+    ----------
+    members : tuple of Member
+    views : tuple of int
+        The views of the holes, the same for all members unless `by_text`.
+    separators : frozenset of str
+        The characters between holes that make a value odd.
+    by_text : bool
+        Whether every feature is looked up by its text.
+    """
+
+    members: tuple[Member, ...]
+    views: tuple[int, ...]
+    separators: frozenset[str]
+    by_text: bool
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """Text around the holes, of a group that is not looked up by text."""
+        return self.members[0].literals
+
+
+class Plan(NamedTuple):
+    """What a list of templates reads and makes.
+
+    Attributes
+    ----------
+    views : tuple of View
+    reads : tuple of PlannedRead
+    unary, edge : tuple of Group
+        Groups of features of the label, and of the label pair.
+    reach : int
+        The largest distance of a relative read.
+    """
+
+    views: tuple[View, ...]
+    reads: tuple[PlannedRead, ...]
+    unary: tuple[Group, ...]
+    edge: tuple[Group, ...]
+    reach: int
+
+
+def make_plan(templates: Sequence[Template]) -> Plan:
+    """Make the plan of templates whose columns are resolved.
+
+    Examples
+    --------
+    >>> from seqlab.features.template_syntax import parse_templates
+    >>> templates, _ = parse_templates(["U:%x[-1,0]", "U:%x[1,0]", "U1:%x[0,0]/%x[0,1]", "B"])
+    >>> plan = make_plan(templates)
+    >>> len(plan.views), len(plan.reads), [len(group.members) for group in plan.unary]
+    (2, 4, [2, 1])
+    """
+    views: dict[View, int] = {}
+    reads: dict[PlannedRead, int] = {}
+    members: dict[str, list[Member]] = {"unary": [], "edge": []}
+    reach = 1
+    for template in templates:
+        places = []
+        for read in template.reads:
+            view = views.setdefault(View(int(read.column), read.form), len(views))
+            places.append(
+                reads.setdefault(PlannedRead(view, read.row, read.mode), len(reads))
+            )
+            if read.mode == "relative":
+                reach = max(reach, abs(read.row))
+        member = Member(template.literals, tuple(places))
+        if template.unary:
+            members["unary"].append(member)
+        if template.edge and template.reads:  # a bare B is the transition, which needs no feature
+            members["edge"].append(member)
+    view_of_read = [read.view for read in reads]
+    return Plan(
+        tuple(views),
+        tuple(reads),
+        _group(members["unary"], view_of_read),
+        _group(members["edge"], view_of_read),
+        reach,
+    )
+
+
+def _group(members: list[Member], view_of_read: list[int]) -> tuple[Group, ...]:
+    """Put templates that could produce the same text into one group, in order of appearance."""
+    clusters: list[list[Member]] = []
+    for member in members:
+        touching = [c for c in clusters if any(_can_meet(member, other) for other in c)]
+        merged = [other for cluster in touching for other in cluster]
+        if touching:
+            at = clusters.index(touching[0])
+            clusters[at] = [*merged, member]
+            for cluster in touching[1:]:
+                clusters.remove(cluster)
+        else:
+            clusters.append([member])
+    return tuple(_make_group(cluster, view_of_read) for cluster in clusters)
+
+
+def _can_meet(a: Member, b: Member) -> bool:
+    """Whether two templates could produce the same text, by their beginnings and ends."""
+    if not a.reads and not b.reads:
+        return a.literals == b.literals
+    if not a.reads or not b.reads:
+        fixed, other = (a, b) if not a.reads else (b, a)
+        text = fixed.literals[0]
+        return text.startswith(other.literals[0]) and text.endswith(other.literals[-1])
+    begins = sorted((a.literals[0], b.literals[0]), key=len)
+    ends = sorted((a.literals[-1], b.literals[-1]), key=len)
+    return begins[1].startswith(begins[0]) and ends[1].endswith(ends[0])
+
+
+def _make_group(cluster: list[Member], view_of_read: list[int]) -> Group:
+    first = cluster[0]
+    views = tuple(view_of_read[read] for read in first.reads)
+    inner = first.literals[1:-1]
+    alike = all(
+        member.literals == first.literals
+        and tuple(view_of_read[read] for read in member.reads) == views
+        for member in cluster
+    )
+    by_text = not alike or any(separator == "" for separator in inner)
+    return Group(tuple(cluster), views, frozenset("".join(inner)), by_text)

@@ -1,0 +1,268 @@
+r"""Template syntax: from lines and specs to parsed templates.
+
+A template is text with holes. Each hole reads one value near the current step; the text with the
+holes filled is the name of the feature::
+
+    U05:%x[-1,0]/%x[0,1]        at the second token of   He PRP / reckons VBZ   gives   U05:He/VBZ
+
+Three ways to write one, which may be mixed in one list:
+
+* CRF++: ``%x[row,column]``; the first letter says whether the feature belongs to the label (``U``) or
+  to the pair of the previous and the current label (``B``). ``B`` alone is the plain label transition.
+* Wapiti: first letter ``u``, ``b`` or ``*`` (both); the commands ``%x``, ``%t[row,column,"regex"]`` (``true`` or
+  ``false``) and ``%m[row,column,"regex"]`` (the matched part); ``%X``, ``%T``, ``%M`` put the *result* in lower case
+  (matching itself minds case). ``%x[@1,0]`` counts from the beginning of the sequence, ``%x[@-1,0]`` from
+  its end; ``%x[*2,0]`` reads at the distance written in column 2. As in Wapiti, the first letter is
+  shown in lower case and everything after a ``#`` is a comment.
+* Python: ``(row, column)`` or ``(row, column, form)``, and a list of those for a conjunction:
+  ``(0, "word", "suffix3")`` gives ``word[0].suffix3=ing``; ``[(-1, "pos"), (0, "pos")]`` gives
+  ``pos[-1]|pos[0]=DT|NN``. Forms: see `seqlab.features.word_forms`.
+
+``__BOS__`` and ``__EOS__`` alone are flags of the first and the last step. Blank lines and lines beginning
+with ``#`` are skipped.
+
+References
+----------
+T. Kudo, "CRF++: Yet Another CRF toolkit", section "Preparing feature templates"; the manual page of
+Wapiti, section PATTERNS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from seqlab.data.errors import InputError
+from seqlab.features.word_forms import form_function
+
+FLAGS = {"__BOS__": "first", "__EOS__": "last"}
+
+# A hole, tolerant of the blanks inside the brackets that Wapiti's own examples have.
+_HOLE = re.compile(
+    r"""%(?P<command>[xXtTmM])
+        \[\s*(?P<mode>[@*]?)\s*(?P<row>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*
+        (?:,\s*"(?P<regex>(?:[^"\\]|\\.)*)"\s*)?\]""",
+    re.VERBOSE,
+)
+_MODES = {"": "relative", "@": "absolute", "*": "indirect"}
+_WAPITI_SIGN = re.compile(r"^[ub*]|%[XtTmM]|%x\[\s*[@*]")
+
+
+class Read(NamedTuple):
+    """One hole of a template: which value it reads.
+
+    Attributes
+    ----------
+    column : int or str
+        Column, by number or by name; -1 for a flag.
+    row : int
+        Distance from the current step; for ``mode="absolute"`` the position (1 is the first step, -1
+        the last), for ``mode="indirect"`` the column that holds the distance.
+    form : str
+        Word form, ``""`` for the value itself.
+    mode : str
+        ``relative``, ``absolute``, ``indirect``, or for flags ``first`` and ``last``.
+    """
+
+    column: int | str
+    row: int
+    form: str = ""
+    mode: str = "relative"
+
+
+class Template(NamedTuple):
+    """A parsed template.
+
+    Attributes
+    ----------
+    text : str
+        As the user wrote it.
+    place : str
+        Where, for error messages: ``line 7 of chunk.tpl`` or ``templates[6]``.
+    reads : tuple of Read
+    literals : tuple of str
+        The text around the holes, one more than there are holes. Empty for Python specs, whose text
+        depends on the names of the columns.
+    unary, edge : bool
+        Whether it makes features of the label, and of the label pair.
+    """
+
+    text: str
+    place: str
+    reads: tuple[Read, ...]
+    literals: tuple[str, ...]
+    unary: bool
+    edge: bool
+
+    @property
+    def where(self) -> str:
+        """The template and its place, as error messages begin."""
+        return f'template "{self.text}" ({self.place})'
+
+
+def parse_templates(
+    lines: Sequence[Any], *, syntax: str = "auto", source: str | None = None
+) -> tuple[list[Template], str]:
+    r"""Parse a list of template lines and specs.
+
+    Parameters
+    ----------
+    lines : sequence of str, tuple or list
+        One entry per template; blank lines and comments are allowed.
+    syntax : {"auto", "crfpp", "wapiti"}
+        How to read the strings. "auto" takes Wapiti's rules if any line uses what CRF++ does not have.
+    source : str, optional
+        Name of the file the lines come from; errors then give line numbers.
+
+    Returns
+    -------
+    templates : list of Template
+    syntax : "crfpp" or "wapiti"
+
+    Examples
+    --------
+    >>> templates, syntax = parse_templates(["# words", "U05:%x[-1,0]/%x[0,0]", "B"])
+    >>> syntax, templates[0].literals, templates[0].reads[0].row, templates[1].edge
+    ('crfpp', ('U05:', '/', ''), -1, True)
+    """
+    if isinstance(lines, str | bytes) or not isinstance(lines, Sequence):
+        raise InputError(
+            f"templates must be a list of template lines, not {type(lines).__name__}; "
+            "use Templates.from_file(path) for a file"
+        )
+    if syntax == "auto":
+        syntax = "wapiti" if any(map(_looks_like_wapiti, lines)) else "crfpp"
+    elif syntax not in ("crfpp", "wapiti"):
+        raise InputError(f"syntax must be 'auto', 'crfpp' or 'wapiti', not {syntax!r}")
+    templates = []
+    for number, line in enumerate(lines):
+        place = f"line {number + 1} of {source}" if source else f"templates[{number}]"
+        if isinstance(line, str):
+            text = _strip(line, syntax)
+            if text:
+                templates.append(_parse_line(text, place, syntax))
+        else:
+            templates.append(_parse_spec(line, place))
+    return templates, syntax
+
+
+def _looks_like_wapiti(line: Any) -> bool:
+    return isinstance(line, str) and bool(_WAPITI_SIGN.search(line))
+
+
+def _strip(line: str, syntax: str) -> str:
+    if line.startswith("#"):
+        return ""
+    if syntax == "wapiti":
+        # A '#' begins a comment, except inside the quotes of a regular expression.
+        masked = _HOLE.sub(lambda hole: "x" * len(hole[0]), line)
+        line = line[: len(masked.partition("#")[0])]
+    return line.rstrip()
+
+
+def _parse_line(text: str, place: str, syntax: str) -> Template:
+    where = f'template "{text}" ({place})'
+    if text in FLAGS:
+        return Template(text, place, (Read(-1, 0, "", FLAGS[text]),), (text, ""), True, False)
+    kind = text[0].lower() if syntax == "wapiti" else text[0]
+    if kind not in (("u", "b", "*") if syntax == "wapiti" else ("U", "B")):
+        raise InputError(
+            f"{where} must begin with U (label) or B (label pair)"
+            + (" or * (both)" if syntax == "wapiti" else "")
+            + f", not {text[0]!r}"
+        )
+    shown = kind + text[1:]
+    literals, reads, at = [], [], 0
+    for hole in _HOLE.finditer(shown):
+        literals.append(shown[at : hole.start()])
+        reads.append(_read_of_hole(hole, where, syntax))
+        at = hole.end()
+    literals.append(shown[at:])
+    for literal in literals:
+        if "%" in literal:
+            stray = literal[literal.index("%") :][:16]
+            raise InputError(
+                f'{where}: cannot read "{stray}"; a value is %x[row,column]'
+                + (', %t[row,column,"regex"] or %m[row,column,"regex"]' if syntax == "wapiti" else "")
+            )
+    return Template(
+        text, place, tuple(reads), tuple(literals), kind.lower() in "u*", kind.lower() in "b*"
+    )
+
+
+def _read_of_hole(hole: re.Match[str], where: str, syntax: str) -> Read:
+    command, mode, regex = hole["command"], hole["mode"], hole["regex"]
+    if syntax == "crfpp" and (command != "x" or mode):
+        raise InputError(f'{where}: "{hole[0]}" is Wapiti syntax, and syntax="crfpp" was asked for')
+    if (command in "tTmM") != (regex is not None):
+        needs = "needs" if regex is None else "takes no"
+        raise InputError(f'{where}: "{hole[0]}" {needs} regular expression')
+    form = {"x": "", "X": "X"}.get(command, f"{command}:{regex}")
+    _check_form(form, where)
+    return Read(int(hole["column"]), int(hole["row"]), form, _MODES[mode])
+
+
+def _parse_spec(spec: Any, place: str) -> Template:
+    parts: Iterable[Any] = [spec] if isinstance(spec, tuple) else spec
+    where = f'template "{spec}" ({place})'
+    if not isinstance(spec, tuple | list) or not spec:
+        raise InputError(f"{where} must be a string, a (row, column) tuple or a list of such tuples")
+    reads = []
+    for part in parts:
+        if not isinstance(part, tuple) or len(part) not in (2, 3):
+            raise InputError(f"{where}: {part!r} is not (row, column) or (row, column, form)")
+        row, column, form = part if len(part) == 3 else (*part, "")
+        if isinstance(row, bool) or not isinstance(row, int) or not isinstance(column, int | str):
+            raise InputError(
+                f"{where}: {part!r} is not (row, column): the row is an integer, "
+                "the column a number or a name"
+            )
+        _check_form(form, where)
+        reads.append(Read(column, row, form))
+    return Template(str(spec), place, tuple(reads), (), True, False)
+
+
+def _check_form(form: Any, where: str) -> None:
+    try:
+        form_function(str(form))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def resolve_columns(template: Template, names: Sequence[str]) -> Template:
+    """Turn column names into numbers, check that the columns exist, and fill in a spec's text.
+
+    Parameters
+    ----------
+    template : Template
+    names : sequence of str
+        The names of the tokens' columns.
+    """
+    reads = tuple(read._replace(column=_number(read, template, names)) for read in template.reads)
+    if template.literals:
+        return template._replace(reads=reads)
+    heads = [
+        f"{names[int(read.column)]}[{read.row}]" + (f".{read.form}" if read.form else "")
+        for read in reads
+    ]
+    literals = ("|".join(heads) + "=", *["|"] * (len(reads) - 1), "")
+    return template._replace(reads=reads, literals=literals)
+
+
+def _number(read: Read, template: Template, names: Sequence[str]) -> int:
+    if isinstance(read.column, str):
+        if read.column in names:
+            return list(names).index(read.column)
+        raise InputError(f"{template.where} reads column {read.column!r} but {_have(names)}")
+    columns = [read.column, read.row] if read.mode == "indirect" else [read.column]
+    for column in columns:
+        if column >= len(names) or (column < 0 and read.mode not in FLAGS.values()):
+            raise InputError(f"{template.where} reads column {column} but {_have(names)}")
+    return read.column
+
+
+def _have(names: Sequence[str]) -> str:
+    columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
+    listed = ", ".join(f"{name}({number})" for number, name in enumerate(names))
+    return f"tokens have {columns}: {listed}"

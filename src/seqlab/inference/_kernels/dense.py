@@ -1,0 +1,114 @@
+"""Small dense loops that the chain kernels share: exponentials and vector-matrix products.
+
+All loops run over labels with a contiguous inner axis and no reduction inside it (*axpy* form), so
+that the compiler vectorises them without being allowed to reassociate sums: the same bits
+everywhere, and ``-inf`` and NaN keep their meaning. Rows are padded with zeros to a multiple of
+`LANES`, which leaves no scalar remainder and lets four rows be combined per load and store.
+
+These functions are called from other numba kernels only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from seqlab.inference.scores import Floats
+
+LANES = 4
+
+
+@njit(nogil=True, cache=True)
+def padded_width(n_labels: int) -> int:
+    """Smallest multiple of `LANES` that holds ``n_labels``."""
+    return (n_labels + LANES - 1) // LANES * LANES
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def vector_matrix(vector: Floats, matrix: Floats, out: Floats) -> None:
+    """``out[j] = sum_i vector[i] * matrix[i, j]`` for padded, zero-filled arguments."""
+    width = out.shape[0]
+    for j in range(width):
+        out[j] = 0.0
+    for i in range(0, width, LANES):
+        a, b, c, d = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
+        for j in range(width):
+            out[j] = (
+                ((out[j] + a * matrix[i, j]) + b * matrix[i + 1, j]) + c * matrix[i + 2, j]
+            ) + d * matrix[i + 3, j]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def add_outer_products(left: Floats, right: Floats, n_rows: int, out: Floats) -> None:
+    """``out[i, j] += sum_t left[t, i] * right[t + 1, j]`` for ``t < n_rows - 1``."""
+    width = out.shape[0]
+    t = 0
+    while t + LANES < n_rows:
+        for i in range(width):
+            a, b, c, d = left[t, i], left[t + 1, i], left[t + 2, i], left[t + 3, i]
+            for j in range(width):
+                out[i, j] = (
+                    ((out[i, j] + a * right[t + 1, j]) + b * right[t + 2, j])
+                    + c * right[t + 3, j]
+                ) + d * right[t + 4, j]
+        t += LANES
+    while t + 1 < n_rows:
+        for i in range(width):
+            a = left[t, i]
+            for j in range(width):
+                out[i, j] += a * right[t + 1, j]
+        t += 1
+
+
+@njit(nogil=True, cache=True)
+def finite_bounds(row: Floats) -> tuple[float, float]:
+    """Largest and smallest entry above ``-inf``; ``(0, 0)`` where there is none."""
+    high, low = -np.inf, np.inf
+    for j in range(row.shape[0]):
+        value = row[j]
+        if value > high:
+            high = value
+        if value < low and value > -np.inf:
+            low = value
+    if high == -np.inf:
+        return 0.0, 0.0
+    return high, low
+
+
+@njit(nogil=True, cache=True)
+def exp_shifted(row: Floats, shift: float, out: Floats) -> None:
+    """``out[j] = exp(row[j] - shift)``; the padding of ``out`` is left alone."""
+    for j in range(row.shape[0]):
+        out[j] = math.exp(row[j] - shift)
+
+
+@njit(nogil=True, cache=True)
+def exp_matrix(matrix: Floats, out: Floats, out_transposed: Floats) -> tuple[float, float]:
+    """``out = exp(matrix - shift)`` and its transpose; returns the shift and the finite range."""
+    high, low = finite_bounds(matrix.ravel())
+    for i in range(matrix.shape[0]):
+        exp_shifted(matrix[i], high, out[i])
+        for j in range(matrix.shape[1]):
+            out_transposed[j, i] = out[i, j]
+    return high, high - low
+
+
+@njit(nogil=True, cache=True)
+def longest(offsets: NDArray[np.int64], first: int, last: int) -> int:
+    """Length of the longest sequence of a block."""
+    n = 0
+    for i in range(first, last):
+        n = max(n, offsets[i + 1] - offsets[i])
+    return n
+
+
+@njit(nogil=True, cache=True)
+def count_bad(flat: Floats) -> int:
+    """Number of entries that are NaN or ``+inf``."""
+    bad = 0
+    for k in range(flat.size):
+        bad += 0 if flat[k] < np.inf else 1
+    return bad

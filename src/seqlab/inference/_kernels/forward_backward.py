@@ -1,0 +1,330 @@
+"""Forward-backward for blocks of chains: log-partition, node and pair marginals, transition sums.
+
+With ``psi_t(i, j) = exp(pairwise[t][i, j] + unary[t, j])`` (``start`` joins the first row of
+``unary`` and ``end`` the last one)::
+
+    alpha[t, j] = sum_i alpha[t-1, i] psi_t(i, j)        beta[t-1, i] = sum_j psi_t(i, j) beta[t, j]
+    p(y_t = j) = alpha[t, j] beta[t, j] / Z              Z = sum_j alpha[T-1, j]
+    p(y_{t-1} = i, y_t = j) = alpha[t-1, i] psi_t(i, j) beta[t, j] / Z
+
+Scaled form (Rabiner, 1989, section V.A): every row of ``unary`` is exponentiated after its maximum
+has been subtracted and ``pairwise`` after its own; every ``alpha`` row is divided by its sum, whose
+logarithm is kept; every ``beta`` row is divided by ``sum_i alpha[i] beta[i]``, so that the marginals
+are a plain product.
+
+When the scaled form is exact. Let ``R`` be the range of the finite scores in a row of ``unary`` plus
+the range of those in ``pairwise``. Without forbidden entries each scaled ``alpha`` is at least
+``exp(-R) / n_labels`` (its weight is at least ``exp(-R)``, the sum at most ``n_labels``), and each
+``beta`` lies in ``[exp(-R), exp(R)]`` (two labels' ``beta`` differ by a factor of at most ``exp(R)``
+and their ``alpha``-weighted mean is 1). With ``R <= MAX_RANGE = 300`` both stay above 1e-150 and no
+product of two of them with one weight can leave the double range. With forbidden entries zeros are
+true zeros, but a living label may shrink step after step: so each row is checked, and a positive
+entry below `TINY` = 1e-150 sends the sequence to the log-space twin. As ``TINY * exp(-300) > 1e-281``
+is still a normal number, nothing can vanish between two checks. The choice is made per sequence and
+depends on its scores only.
+
+Arguments shared by all kernels. ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant scores,
+or ``(n_steps, L, L)`` with ``stride = 1`` for scores per step: the entry of step ``t`` is
+``pairwise3[t * stride]``. ``offsets`` bound the sequences in the rows of ``unary``; a block is the
+sequences ``first <= i < last``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from seqlab.inference._kernels.dense import (
+    add_outer_products,
+    exp_matrix,
+    exp_shifted,
+    finite_bounds,
+    longest,
+    padded_width,
+    vector_matrix,
+)
+from seqlab.inference._kernels.log_space import forward_backward_log_one
+from seqlab.inference.scores import Floats
+
+MAX_RANGE = 300.0
+TINY = 1e-150
+
+# What a block computes besides log_z. Arrays of unwanted results may have size 0.
+LOG_Z = 0
+NODE = 1
+PAIR = 2
+TRANSITIONS = 3
+
+
+@njit(nogil=True, cache=True)
+def load_rows(
+    unary: Floats, start: Floats, end: Floats, t0: int, t1: int, out: Floats
+) -> tuple[float, float]:
+    """``out[t] = exp(row t - its maximum)``, boundary scores included.
+
+    Returns the sum of the maxima and the largest finite range of a row.
+    """
+    n_labels = unary.shape[1]
+    shift, spread = 0.0, 0.0
+    for t in range(t0, t1):
+        row = out[t - t0]
+        for j in range(n_labels):
+            row[j] = unary[t, j]
+        if t == t0:
+            for j in range(n_labels):
+                row[j] += start[j]
+        if t == t1 - 1:
+            for j in range(n_labels):
+                row[j] += end[j]
+        high, low = finite_bounds(row[:n_labels])
+        exp_shifted(row[:n_labels], high, row)
+        shift += high
+        spread = max(spread, high - low)
+    return shift, spread
+
+
+@njit(nogil=True, cache=True)
+def normalise(row: Floats, weight: Floats) -> float:
+    """``row *= weight``, divided by its sum, which is returned; 0 if dead, NaN if a live entry is tiny."""
+    width = row.shape[0]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for j in range(width):
+        row[j] *= weight[j]
+    for j in range(0, width, 4):
+        a += row[j]
+        b += row[j + 1]
+        c += row[j + 2]
+        d += row[j + 3]
+    total = (a + b) + (c + d)
+    if total == 0.0:
+        return 0.0
+    inverse = 1.0 / total
+    n_tiny = 0
+    for j in range(width):
+        row[j] *= inverse
+        n_tiny += 1 if (row[j] < TINY and row[j] > 0.0) else 0
+    if n_tiny > 0 or total < TINY:
+        return np.nan
+    return total
+
+
+@njit(nogil=True, cache=True)
+def forward(
+    weights: Floats,
+    exp_pairwise: Floats,
+    exp_transposed: Floats,
+    pairwise3: Floats,
+    stride: int,
+    t0: int,
+    n_steps: int,
+    spread: float,
+    alpha: Floats,
+) -> float:
+    """Scaled ``alpha`` of one sequence; returns log Z up to the maxima of ``unary``, NaN if not exact.
+
+    ``weights`` are the exponentials of `load_rows`. With per-step scores ``exp_pairwise`` is filled
+    here; constant ones come exponentiated, their maximum left to the caller.
+    """
+    width = alpha.shape[1]
+    for j in range(width):
+        alpha[0, j] = 1.0
+    log_z = 0.0
+    for t in range(n_steps):
+        if t > 0:
+            if stride == 1:
+                shift, pair_spread = exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
+                log_z += shift
+                if not spread + pair_spread <= MAX_RANGE:
+                    return np.nan
+            vector_matrix(alpha[t - 1], exp_pairwise, alpha[t])
+        total = normalise(alpha[t], weights[t])
+        if total == 0.0:
+            return -np.inf
+        log_z += math.log(total)
+    return log_z
+
+
+@njit(nogil=True, cache=True)
+def backward(
+    weights: Floats,
+    exp_pairwise: Floats,
+    exp_transposed: Floats,
+    pairwise3: Floats,
+    stride: int,
+    t0: int,
+    n_steps: int,
+    alpha: Floats,
+    beta: Floats,
+    workspace: Floats,
+    node: Floats,
+) -> bool:
+    """Node marginals of one sequence into ``node``; ``False`` if the scaled form is not exact.
+
+    Leaves in ``weights[t, j]``, ``t > 0``, the right factor of the pair marginal::
+
+        p(y_{t-1} = i, y_t = j) = alpha[t-1, i] * exp_pairwise[i, j] * weights[t, j]
+    """
+    n_labels, width = node.shape[1], alpha.shape[1]
+    for j in range(n_labels):
+        node[t0 + n_steps - 1, j] = alpha[n_steps - 1, j]
+    for j in range(width):
+        beta[j] = 1.0
+    for t in range(n_steps - 1, 0, -1):
+        if stride == 1:
+            exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
+        right, left = weights[t], alpha[t - 1]
+        for j in range(width):
+            right[j] *= beta[j]
+        vector_matrix(right, exp_transposed, workspace)
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for i in range(0, width, 4):
+            a += left[i] * workspace[i]
+            b += left[i + 1] * workspace[i + 1]
+            c += left[i + 2] * workspace[i + 2]
+            d += left[i + 3] * workspace[i + 3]
+        inverse = 1.0 / ((a + b) + (c + d))
+        n_tiny = 0
+        for i in range(width):
+            right[i] *= inverse
+            # Labels that no path reaches could grow without bound: keep them out.
+            beta[i] = workspace[i] * inverse if left[i] > 0.0 else 0.0
+            n_tiny += 1 if (beta[i] < TINY and beta[i] > 0.0) else 0
+        if n_tiny > 0:
+            return False
+        for i in range(n_labels):
+            node[t0 + t - 1, i] = left[i] * beta[i]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def write_pairs(
+    weights: Floats, pairwise3: Floats, stride: int, exp_pairwise: Floats, exp_transposed: Floats,
+    t0: int, n_steps: int, alpha: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Pair marginals of one sequence from the factors that `backward` left."""
+    n_labels = out.shape[1]
+    out[t0] = 0.0
+    for t in range(1, n_steps):
+        if stride == 1:
+            exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
+        for i in range(n_labels):
+            a = alpha[t - 1, i]
+            for j in range(n_labels):
+                out[t0 + t, i, j] = a * exp_pairwise[i, j] * weights[t, j]
+
+
+@njit(nogil=True, cache=True)
+def add_pairs(
+    weights: Floats, pairwise3: Floats, exp_pairwise: Floats, exp_transposed: Floats,
+    t0: int, n_steps: int, alpha: Floats, scale: float, out: Floats,
+) -> None:  # fmt: skip
+    """Add ``scale`` times the summed pair marginals of one sequence, per-step scores, to ``out``."""
+    n_labels = out.shape[1]
+    for t in range(1, n_steps):
+        exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
+        for i in range(n_labels):
+            a = alpha[t - 1, i] * scale
+            for j in range(n_labels):
+                out[i, j] += a * exp_pairwise[i, j] * weights[t, j]
+
+
+@njit(nogil=True, cache=True)
+def forward_backward_block(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    offsets: NDArray[np.int64],
+    first: int,
+    last: int,
+    sequence_weights: Floats,
+    want: int,
+    log_z: Floats,
+    node: Floats,
+    pair: Floats,
+    transitions: Floats,
+) -> None:
+    """Forward-backward over the sequences ``first <= i < last``.
+
+    Parameters
+    ----------
+    unary, pairwise3, stride, start, end, offsets : see the module's docstring
+    sequence_weights : array of shape (n_sequences,)
+        Weight of each sequence in ``transitions``; size 0 means all 1. Nothing else is weighted.
+    want : int
+        `LOG_Z`, `NODE` (adds ``node``), `PAIR` (adds ``node`` and ``pair``) or `TRANSITIONS` (adds
+        ``node`` and ``transitions``).
+    log_z : array of shape (n_sequences,)
+        Entries of the block are set: ``-inf`` where no labeling is legal (``node`` and ``pair`` rows are
+        then zero and ``transitions`` gets nothing), NaN where a score is NaN or ``+inf``.
+    node : array of shape (n_steps, n_labels)
+        Rows of the block are set. Must not be ``unary``.
+    pair : array of shape (n_steps, n_labels, n_labels)
+        Rows of the block are set; zero at each sequence's first step.
+    transitions : array of shape (n_labels, n_labels)
+        Summed weighted pair marginals are *added*.
+    """
+    n_labels = unary.shape[1]
+    width = padded_width(n_labels)
+    n_rows = longest(offsets, first, last)
+    weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
+    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
+    beta, workspace = np.zeros(width), np.zeros(width)
+    products = np.zeros((width, width))
+    pair_shift, pair_spread = 0.0, 0.0
+    if stride == 0:
+        pair_shift, pair_spread = exp_matrix(pairwise3[0], exp_pairwise, exp_transposed)
+    for i in range(first, last):
+        t0, t1 = offsets[i], offsets[i + 1]
+        if t0 == t1:
+            log_z[i] = 0.0
+            continue
+        scale = sequence_weights[i] if sequence_weights.size > 0 else 1.0
+        shift, spread = load_rows(unary, start, end, t0, t1, weights)
+        exact = spread <= MAX_RANGE and (t1 - t0 == 1 or spread + pair_spread <= MAX_RANGE)
+        if exact:
+            log_z[i] = forward(
+                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
+            )
+            log_z[i] += shift + pair_shift * (t1 - t0 - 1)
+            exact = not math.isnan(log_z[i])
+        if exact and want != LOG_Z and log_z[i] > -np.inf:
+            exact = backward(
+                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0,
+                alpha, beta, workspace, node,
+            )  # fmt: skip
+        if not exact:
+            log_z[i] = forward_backward_log_one(
+                unary, pairwise3, stride, start, end, t0, t1, scale, want, weights, alpha,
+                beta, workspace, node, pair, transitions,
+            )  # fmt: skip
+            for t in range(t1 - t0):  # the padding must be zero for the next sequence
+                weights[t, n_labels:] = 0.0
+                alpha[t, n_labels:] = 0.0
+        elif want == LOG_Z:
+            continue
+        elif log_z[i] == -np.inf:
+            node[t0:t1] = 0.0
+            if want == PAIR:
+                pair[t0:t1] = 0.0
+        elif want == PAIR:
+            write_pairs(
+                weights, pairwise3, stride, exp_pairwise, exp_transposed, t0, t1 - t0, alpha, pair
+            )
+        elif want == TRANSITIONS and stride == 1:
+            add_pairs(
+                weights, pairwise3, exp_pairwise, exp_transposed, t0, t1 - t0, alpha, scale,
+                transitions,
+            )  # fmt: skip
+        elif want == TRANSITIONS:
+            if scale != 1.0:
+                weights[1 : t1 - t0] *= scale
+            add_outer_products(alpha, weights, t1 - t0, products)
+    if want == TRANSITIONS and stride == 0:
+        for i in range(n_labels):
+            for j in range(n_labels):
+                transitions[i, j] += exp_pairwise[i, j] * products[i, j]

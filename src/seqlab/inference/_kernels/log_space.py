@@ -1,0 +1,154 @@
+"""Forward-backward of one chain in log space: the slow, safe twin of the scaled form.
+
+Used where the scaled form could lose a living label: extreme scores, or hard constraints that drive
+a legal path's share towards zero. Rows of ``log alpha`` and ``log beta`` are shifted so that their
+maximum is 0 and the shifts are summed apart: over 10^5 steps the rows stay as exact as the scores of
+single steps. One exponential per pair of labels and step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from seqlab.inference.scores import Floats
+
+
+@njit(nogil=True, cache=True)
+def recentre(row: Floats, n_labels: int) -> float:
+    """Shift ``row`` so that its maximum is 0; returns what was subtracted (0 for a row of ``-inf``)."""
+    high = -np.inf
+    for j in range(n_labels):
+        high = max(high, row[j])
+    if high == -np.inf:
+        return 0.0
+    for j in range(n_labels):
+        row[j] -= high
+    return high
+
+
+@njit(nogil=True, cache=True)
+def log_sum_exp(row: Floats, n_labels: int) -> float:
+    """``log sum_j exp(row[j])``; NaN if an entry is NaN or ``+inf``, ``-inf`` if all are ``-inf``."""
+    high = -np.inf
+    for j in range(n_labels):
+        high = max(high, row[j])
+    shift = high if high > -np.inf else 0.0
+    total = 0.0
+    for j in range(n_labels):
+        total += math.exp(row[j] - shift)
+    return shift + math.log(total) if total != 0.0 else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def step_forward(previous: Floats, pairwise: Floats, highs: Floats, out: Floats) -> None:
+    """``out[j] = log sum_i exp(previous[i] + pairwise[i, j])``."""
+    n_labels = pairwise.shape[0]
+    for j in range(n_labels):
+        highs[j] = -np.inf
+        out[j] = 0.0
+    for i in range(n_labels):
+        a = previous[i]
+        for j in range(n_labels):
+            value = a + pairwise[i, j]
+            highs[j] = value if value > highs[j] else highs[j]
+    for j in range(n_labels):
+        highs[j] = highs[j] if highs[j] > -np.inf else 0.0
+    for i in range(n_labels):
+        a = previous[i]
+        for j in range(n_labels):
+            out[j] += math.exp(a + pairwise[i, j] - highs[j])
+    for j in range(n_labels):
+        out[j] = highs[j] + math.log(out[j]) if out[j] != 0.0 else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def step_backward(right: Floats, pairwise: Floats, workspace: Floats, out: Floats) -> None:
+    """``out[i] = log sum_j exp(pairwise[i, j] + right[j])``."""
+    n_labels = pairwise.shape[0]
+    for i in range(n_labels):
+        for j in range(n_labels):
+            workspace[j] = pairwise[i, j] + right[j]
+        out[i] = log_sum_exp(workspace, n_labels)
+
+
+@njit(nogil=True, cache=True)
+def forward_backward_log_one(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    t0: int,
+    t1: int,
+    scale: float,
+    want: int,
+    rows: Floats,
+    alpha: Floats,
+    beta: Floats,
+    workspace: Floats,
+    node: Floats,
+    pair: Floats,
+    transitions: Floats,
+) -> float:
+    """Like `forward_backward_block` for the one sequence of rows ``t0:t1``; returns log Z.
+
+    ``rows`` and ``alpha`` are workspaces of at least ``(t1 - t0, n_labels)``, ``beta`` and
+    ``workspace`` of at least ``(n_labels,)``. ``want``: 0 log Z, 1 nodes, 2 pairs, 3 transitions.
+    """
+    n_labels = unary.shape[1]
+    n_steps = t1 - t0
+    log_z = 0.0
+    for t in range(n_steps):
+        for j in range(n_labels):
+            value = unary[t0 + t, j]
+            if t == 0:
+                value += start[j]
+            if t == n_steps - 1:
+                value += end[j]
+            rows[t, j] = value
+        if t == 0:
+            alpha[0, :n_labels] = 0.0
+        else:
+            step_forward(alpha[t - 1], pairwise3[(t0 + t) * stride], workspace, alpha[t])
+        for j in range(n_labels):
+            alpha[t, j] += rows[t, j]
+        log_z += recentre(alpha[t], n_labels)
+    last_sum = log_sum_exp(alpha[n_steps - 1], n_labels)
+    log_z += last_sum
+    if want == 0:
+        return log_z
+    if not math.isfinite(log_z):
+        node[t0:t1] = 0.0
+        if want == 2:
+            pair[t0:t1] = 0.0
+        return log_z
+    for j in range(n_labels):
+        node[t1 - 1, j] = math.exp(alpha[n_steps - 1, j] - last_sum)
+        beta[j] = 0.0
+    for t in range(n_steps - 1, 0, -1):
+        pairwise, right, left = pairwise3[(t0 + t) * stride], rows[t], alpha[t - 1]
+        for j in range(n_labels):
+            right[j] += beta[j]
+        recentre(right, n_labels)
+        step_backward(right, pairwise, workspace, beta)
+        for i in range(n_labels):
+            workspace[i] = left[i] + beta[i]
+        local = log_sum_exp(workspace, n_labels)  # the same constant for nodes and pairs
+        for i in range(n_labels):
+            node[t0 + t - 1, i] = math.exp(workspace[i] - local)
+        if want == 2:
+            for i in range(n_labels):
+                for j in range(n_labels):
+                    pair[t0 + t, i, j] = math.exp(left[i] + pairwise[i, j] + right[j] - local)
+        if want == 3:
+            for i in range(n_labels):
+                for j in range(n_labels):
+                    transitions[i, j] += scale * math.exp(
+                        left[i] + pairwise[i, j] + right[j] - local
+                    )
+    if want == 2:
+        pair[t0] = 0.0
+    return log_z

@@ -1,0 +1,47 @@
+"""Plain passes over scores and given labelings: validity, path scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from seqlab.inference._kernels.dense import count_bad
+from seqlab.inference.scores import Floats
+
+
+@njit(nogil=True, cache=True)
+def count_bad_scores(
+    unary: Floats, pairwise3: Floats, stride: int, offsets: NDArray[np.int64]
+) -> int:
+    """Number of scores that are NaN or ``+inf``, entries that are never read left out."""
+    bad = count_bad(unary.ravel())
+    if stride == 0:
+        return bad + count_bad(pairwise3.ravel())
+    for i in range(offsets.shape[0] - 1):
+        bad += count_bad(pairwise3[offsets[i] + 1 : max(offsets[i] + 1, offsets[i + 1])].ravel())
+    return bad
+
+
+@njit(nogil=True, cache=True)
+def path_scores_all(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """``out[i]``: score of the labeling ``labels[offsets[i]:offsets[i + 1]]`` of sequence ``i``."""
+    for i in range(offsets.shape[0] - 1):
+        t0, t1 = offsets[i], offsets[i + 1]
+        total = 0.0
+        if t0 < t1:
+            total = start[labels[t0]] + end[labels[t1 - 1]]
+        for t in range(t0, t1):
+            total += unary[t, labels[t]]
+            if t > t0:
+                total += pairwise3[t * stride, labels[t - 1], labels[t]]
+        out[i] = total

@@ -1,0 +1,342 @@
+"""Exact inference on chains: pure functions from `ChainScores` to probabilities and labelings.
+
+Every function takes scores of many sequences at once, an optional `Mask` of hard constraints and
+``n_jobs``, the number of threads (``None`` or 1 for serial, -1 for all cores); the result has the
+same bits for any ``n_jobs``. With ``score(y)`` as in `seqlab.inference.scores`, the distribution is
+``P(y) = exp(score(y)) / Z``. Cost is O(n_steps * n_labels ** 2) throughout.
+
+A sequence without any legal labeling raises `NoLegalLabelingError`, a score that is NaN or ``+inf``
+`NumericalError`; both name the sequence. Sequences of length 0 are legal: ``log_z`` and score 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqlab.data.errors import InputError
+from seqlab.inference._kernels.forward_backward import (
+    LOG_Z,
+    NODE,
+    PAIR,
+    TRANSITIONS,
+    forward_backward_block,
+)
+from seqlab.inference._kernels.paths import path_scores_all
+from seqlab.inference._kernels.viterbi import max_marginals_block, viterbi_block
+from seqlab.inference._prepare import (
+    chain_arrays,
+    check_labels,
+    over_blocks,
+    prepare,
+    require_legal,
+)
+from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
+from seqlab.inference.scores import ChainScores, Floats, Mask
+
+
+def log_partition(
+    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+) -> Floats:
+    """Log-partition ``log Z = log sum_y exp(score(y))`` of each sequence.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    mask : Mask, optional
+        Labelings to leave out of the sum.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    log_z : array of shape (n_sequences,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqlab.inference import ChainScores, log_partition
+    >>> np.exp(log_partition(ChainScores(np.zeros((3, 2)), np.zeros((2, 2))))).round(6)
+    array([8.])
+    """
+    scores = prepare(scores, mask)
+    return _forward_backward(scores, LOG_Z, None, n_jobs).log_z
+
+
+def marginals(
+    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+) -> Marginals:
+    """Node marginals ``P(y_t = s)``.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    mask : Mask, optional
+        Labelings that get probability 0.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    Marginals
+        ``log_z`` of shape (n_sequences,) and ``node`` of shape (n_steps, n_labels).
+
+    Notes
+    -----
+    Scaled forward-backward; log space for sequences whose scores leave it no room (see
+    ``_kernels/forward_backward.py`` for the bound).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqlab.inference import ChainScores, marginals
+    >>> scores = ChainScores(np.array([[1.0, 0], [0, 0], [0, 1]]), np.eye(2))
+    >>> marginals(scores).node.round(6)
+    array([[0.690399, 0.309601],
+           [0.5     , 0.5     ],
+           [0.309601, 0.690399]])
+    """
+    scores = prepare(scores, mask)
+    result = _forward_backward(scores, NODE, None, n_jobs)
+    return Marginals(result.log_z, result.node)
+
+
+def pair_marginals(
+    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+) -> PairMarginals:
+    """Pair marginals ``P(y_{t-1} = i, y_t = j)``, with node marginals.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    mask : Mask, optional
+        Labelings that get probability 0.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    PairMarginals
+        ``log_z`` of shape (n_sequences,), ``node`` of shape (n_steps, n_labels) and ``pair`` of
+        shape (n_steps, n_labels, n_labels), zeros at each sequence's first step.
+
+    See Also
+    --------
+    expected_transitions : their sum over steps, without holding them all.
+    """
+    scores = prepare(scores, mask)
+    pair = np.empty((scores.n_steps, scores.n_labels, scores.n_labels))
+    result = _forward_backward(scores, PAIR, None, n_jobs, pair=pair)
+    return PairMarginals(result.log_z, result.node, pair)
+
+
+def expected_transitions(
+    scores: ChainScores,
+    weights: ArrayLike | None = None,
+    *,
+    mask: Mask | None = None,
+    n_jobs: int | None = None,
+) -> TransitionCounts:
+    """Expected number of transitions ``i -> j``, summed over all sequences.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    weights : array of shape (n_sequences,), optional
+        How often each sequence counts in ``transitions``; once by default.
+    mask : Mask, optional
+        Labelings that get probability 0.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    TransitionCounts
+        ``log_z`` of shape (n_sequences,), ``node`` of shape (n_steps, n_labels), both unweighted, and
+        ``transitions`` of shape (n_labels, n_labels),
+        ``sum_n weights[n] sum_t P(y_{t-1} = i, y_t = j)``.
+    """
+    scores = prepare(scores, mask)
+    sequence_weights = None
+    if weights is not None:
+        sequence_weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if sequence_weights.shape != (scores.n_sequences,):
+            raise InputError(
+                f"weights must have shape ({scores.n_sequences},), got {sequence_weights.shape}"
+            )
+    return _forward_backward(scores, TRANSITIONS, sequence_weights, n_jobs)
+
+
+def viterbi(
+    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+) -> Labelings:
+    """Best labeling ``argmax_y score(y)`` of each sequence.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    mask : Mask, optional
+        Labelings to leave out.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    Labelings
+        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,). Of tied labelings the
+        first in lexicographic order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqlab.inference import ChainScores, viterbi
+    >>> viterbi(ChainScores(np.array([[1.0, 0], [0, 3], [0, 1]]), np.eye(2)))
+    Labelings(labels=array([1, 1, 1]), score=array([6.]))
+    """
+    scores = prepare(scores, mask)
+    labels = np.zeros(scores.n_steps, dtype=np.int64)
+    score = np.zeros(scores.n_sequences)
+    arrays = chain_arrays(scores)
+    over_blocks(
+        scores, lambda first, last: viterbi_block(*arrays, first, last, labels, score), n_jobs
+    )
+    require_legal(scores, score)
+    return Labelings(labels, score)
+
+
+def max_marginals(
+    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+) -> Floats:
+    """Best score of any labeling through each label at each step, ``max_{y: y_t = s} score(y)``.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    mask : Mask, optional
+        Labelings to leave out.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    array of shape (n_steps, n_labels)
+        ``-inf`` where no legal labeling passes. The maximum of every row is its sequence's best score.
+    """
+    scores = prepare(scores, mask)
+    out = np.empty((scores.n_steps, scores.n_labels))
+    arrays = chain_arrays(scores)
+    over_blocks(
+        scores, lambda first, last: max_marginals_block(*arrays, first, last, out), n_jobs
+    )
+    occupied = np.diff(scores.offsets) > 0
+    best = np.zeros(scores.n_sequences)
+    best[occupied] = out[scores.offsets[:-1][occupied]].max(axis=1, initial=-np.inf)
+    require_legal(scores, best)
+    return out
+
+
+def loss_augmented(
+    scores: ChainScores,
+    gold: ArrayLike,
+    loss_weights: ArrayLike | None = None,
+    *,
+    mask: Mask | None = None,
+    n_jobs: int | None = None,
+) -> Labelings:
+    """Most violating labeling, ``argmax_y score(y) + sum_t cost[t, y_t] [y_t != gold_t]``.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    gold : int array of shape (n_steps,)
+        True labels.
+    loss_weights : array of shape (n_steps,) or (n_steps, n_labels), optional
+        Cost of an error at each step, or of each wrong label at each step. 1 by default: Hamming loss.
+    mask : Mask, optional
+        Labelings to leave out.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    Labelings
+        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,), the *augmented* score.
+    """
+    labels = check_labels(scores, gold, "gold")
+    if loss_weights is None:
+        cost = np.ones((scores.n_steps, 1))
+    else:
+        cost = np.asarray(loss_weights, dtype=np.float64)
+        if cost.shape not in ((scores.n_steps,), scores.unary.shape):
+            raise InputError(
+                f"loss_weights must have shape ({scores.n_steps},) or {scores.unary.shape}, "
+                f"got {cost.shape}"
+            )
+        cost = cost[:, np.newaxis] if cost.ndim == 1 else cost
+    unary = scores.unary + cost
+    steps = np.arange(scores.n_steps)
+    unary[steps, labels] = scores.unary[steps, labels]
+    augmented = ChainScores(unary, scores.pairwise, scores.start, scores.end, scores.offsets)
+    return viterbi(augmented, mask=mask, n_jobs=n_jobs)
+
+
+def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = None) -> Floats:
+    """Score of one given labeling per sequence.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    labels : int array of shape (n_steps,)
+        The labelings, stacked.
+    mask : Mask, optional
+        Labelings whose score is ``-inf``.
+
+    Returns
+    -------
+    array of shape (n_sequences,)
+        ``score(y)``, ``-inf`` where the labeling is forbidden.
+    """
+    array = check_labels(scores, labels, "labels")
+    scores = prepare(scores, mask)
+    out = np.zeros(scores.n_sequences)
+    path_scores_all(*chain_arrays(scores), array, out)
+    return out
+
+
+def _forward_backward(
+    scores: ChainScores,
+    want: int,
+    weights: Floats | None,
+    n_jobs: int | None,
+    pair: Floats | None = None,
+) -> TransitionCounts:
+    """Run the kernel over all blocks; results that are not wanted are empty."""
+    n_labels = scores.n_labels
+    arrays = chain_arrays(scores)
+    log_z = np.zeros(scores.n_sequences)
+    node = np.empty((scores.n_steps if want != LOG_Z else 0, n_labels))
+    if pair is None:
+        pair = np.empty((0, n_labels, n_labels))
+    if weights is None:
+        weights = np.empty(0)
+
+    def block(first: int, last: int) -> Floats:
+        counts = np.zeros((n_labels, n_labels))
+        forward_backward_block(
+            *arrays, first, last, weights, want, log_z, node, pair, counts
+        )
+        return counts
+
+    transitions = np.zeros((n_labels, n_labels))
+    for counts in over_blocks(scores, block, n_jobs):
+        transitions += counts
+    require_legal(scores, log_z)
+    return TransitionCounts(log_z, node, transitions)

@@ -1,0 +1,210 @@
+"""Two labelings of the same data, put side by side as integer codes.
+
+Every metric begins here: labels are coded once, lengths are checked once, and the rest is array
+arithmetic. Labels may be any hashable values; those that occur in one of the two labelings only are
+labels like all others and simply never agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqlab.data.errors import InputError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Aligned(NamedTuple):
+    """Coded labels of all sequences, stacked.
+
+    Attributes
+    ----------
+    labels : list
+        The distinct labels of both labelings, sorted; codes are indices into it.
+    true, pred : integer arrays of shape (n_steps,)
+    offsets : integer array of shape (n_sequences + 1,)
+    names : (str, str)
+        What the user calls the two labelings, for errors.
+    stacked : bool
+        Whether the labels came as one flat array.
+    """
+
+    labels: list[Any]
+    true: Ints
+    pred: Ints
+    offsets: Ints
+    names: tuple[str, str]
+    stacked: bool
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return self.offsets.size - 1
+
+    @property
+    def sequence(self) -> Ints:
+        """Sequence of each step, shape (n_steps,)."""
+        return np.repeat(np.arange(self.n_sequences), np.diff(self.offsets))
+
+    def first_place(self, code: int) -> str:
+        """Where a label stands first, as the user would write it: ``y_pred[3][5]``."""
+        for name, codes in zip(self.names, (self.true, self.pred), strict=True):
+            steps = np.flatnonzero(codes == code)
+            if steps.size:
+                return place_of(int(steps[0]), name, self.offsets, self.stacked)
+        raise LookupError(code)
+
+
+def align(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    lengths: ArrayLike | None = None,
+    names: tuple[str, str] = ("y_true", "y_pred"),
+) -> Aligned:
+    """Code two labelings and check that they have the same shape.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences, 2-D arrays, or flat sequences of labels
+        A flat sequence is the stacked form: one sequence, or several with ``lengths``.
+    lengths : array of shape (n_sequences,), optional
+        Steps per sequence; for the stacked form only.
+    names : (str, str)
+        How errors call the two.
+    """
+    flat_true, lengths_true = _flatten(y_true, names[0])
+    flat_pred, lengths_pred = _flatten(y_pred, names[1])
+    if (lengths_true is None) != (lengths_pred is None):
+        kinds = ["a flat sequence" if n is None else "a list" for n in (lengths_true, lengths_pred)]
+        raise InputError(
+            f"{names[0]} is {kinds[0]} of labels but {names[1]} is {kinds[1]}"
+            " (lists hold one sequence of labels per sample)"
+        )
+    if lengths_true is None or lengths_pred is None:
+        if len(flat_true) != len(flat_pred):
+            raise InputError(
+                f"{names[0]} has {len(flat_true)} labels but {names[1]} has {len(flat_pred)}"
+            )
+        offsets = _offsets_of_lengths(lengths, len(flat_true))
+    elif lengths is not None:
+        raise InputError("lengths= belongs to stacked labels, but these are a list of sequences")
+    else:
+        _check_lengths(lengths_true, lengths_pred, names)
+        offsets = _offsets_of_lengths(lengths_true, len(flat_true))
+    stacked = lengths_true is None
+    table = _label_table(flat_true, flat_pred, names, offsets, stacked)
+    n_steps = len(flat_true)
+    return Aligned(
+        list(table),
+        np.fromiter(map(table.__getitem__, flat_true), np.int64, n_steps),
+        np.fromiter(map(table.__getitem__, flat_pred), np.int64, n_steps),
+        offsets,
+        names,
+        stacked,
+    )
+
+
+def place_of(step: int, name: str, offsets: Ints, stacked: bool) -> str:
+    """Name of a stacked step as the user would write it."""
+    if stacked:
+        return f"{name}[{step}]"
+    sequence = int(np.searchsorted(offsets, step, side="right") - 1)
+    return f"{name}[{sequence}][{step - int(offsets[sequence])}]"
+
+
+def label_set(labels: Any) -> list[Any]:
+    """Labels of an ``ignore=`` parameter: one label or a collection of them."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        return [labels]
+    return list(labels)
+
+
+def is_kept(labels: list[Any], ignore: Any) -> NDArray[np.bool_]:
+    """For each label whether it is *not* ignored, shape (n_labels,)."""
+    ignored = label_set(ignore)
+    return np.array([label not in ignored for label in labels], dtype=bool)
+
+
+def check_weight(sample_weight: ArrayLike | None, n_sequences: int) -> Floats | None:
+    """One non-negative weight per sequence, or None."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_sequences,):
+        raise InputError(
+            f"sample_weight has shape {weight.shape} but there are {n_sequences} sequences"
+        )
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise InputError("sample_weight must be finite and not negative")
+    return weight
+
+
+def _flatten(y: Any, name: str) -> tuple[list[Any], list[int] | None]:
+    """All labels in one list, and the length of each sequence (None for the stacked form)."""
+    if hasattr(y, "to_numpy"):  # a pandas Series
+        y = y.to_numpy()
+    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+        raise InputError(f"{name} must be a list of label sequences, got {type(y).__name__}")
+    if isinstance(y, np.ndarray) and y.dtype != object and y.ndim == 1:
+        return y.tolist(), None
+    if isinstance(y, np.ndarray) and y.ndim not in (1, 2):
+        raise InputError(f"{name} must have one or two dimensions, got {y.ndim}")
+    if len(y) and _is_label(y[0]):
+        return list(y), None
+    items = []
+    for i, item in enumerate(y):
+        if _is_label(item):
+            raise InputError(f"{name}[{i}] is the label {item!r}, not a sequence of labels")
+        if getattr(item, "ndim", 1) != 1:
+            raise InputError(f"{name}[{i}] has {item.ndim} dimensions, expected one label per step")
+        items.append(item.tolist() if hasattr(item, "tolist") else list(item))
+    return list(chain.from_iterable(items)), [len(item) for item in items]
+
+
+def _is_label(item: Any) -> bool:
+    return isinstance(item, str | bytes | set | frozenset) or not hasattr(item, "__len__")
+
+
+def _check_lengths(true: list[int], pred: list[int], names: tuple[str, str]) -> None:
+    if len(true) != len(pred):
+        raise InputError(f"{names[0]} has {len(true)} sequences but {names[1]} has {len(pred)}")
+    for i, (a, b) in enumerate(zip(true, pred, strict=True)):
+        if a != b:
+            raise InputError(f"{names[0]}[{i}] has {a} labels but {names[1]}[{i}] has {b}")
+
+
+def _offsets_of_lengths(lengths: Any, n_steps: int) -> Ints:
+    sizes = np.asarray([n_steps] if lengths is None else lengths, dtype=np.int64)
+    if sizes.ndim != 1 or np.any(sizes < 0) or sizes.sum() != n_steps:
+        raise InputError(f"lengths must be counts that sum to the {n_steps} labels")
+    offsets = np.zeros(sizes.size + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _label_table(
+    true: list[Any], pred: list[Any], names: tuple[str, str], offsets: Ints, stacked: bool
+) -> dict[Any, int]:
+    try:
+        distinct = dict.fromkeys(true) | dict.fromkeys(pred)
+    except TypeError:
+        distinct = {None: None}
+    if None in distinct:
+        for name, flat in zip(names, (true, pred), strict=True):
+            for step, label in enumerate(flat):
+                if label is None or getattr(label, "__hash__", None) is None:
+                    place = place_of(step, name, offsets, stacked)
+                    raise InputError(f"{place} is {label!r}: only known labels can be scored")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in distinct]
+    try:
+        labels.sort()
+    except TypeError:  # labels of several types
+        labels.sort(key=lambda label: (type(label).__name__, str(label)))
+    return {label: code for code, label in enumerate(labels)}

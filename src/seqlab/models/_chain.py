@@ -1,0 +1,238 @@
+"""ChainLabeler: everything a labeler can answer once it has chain scores.
+
+A chain model implements one hook, `_chain_scores`, which gives the `ChainScores` of a run of
+sequences; prediction, n-best, max-marginals, probabilities and constraints follow from it. Work
+goes block by block, so that memory stays bounded and threads share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+from seqlab.data.labels import decode_labels
+from seqlab.data.sequences import Sequences
+from seqlab.data.tags import scheme_mask
+from seqlab.inference import (
+    ChainScores,
+    Mask,
+
+    log_partition,
+    marginals,
+    max_marginals,
+    path_scores,
+    viterbi,
+)
+from seqlab.inference._threads import block_bounds, run_blocks
+from seqlab.models._base import BaseLabeler
+
+# Doubles of scores that a block may hold (8 MB): bounds memory, and large enough for threads to pay.
+BLOCK_DOUBLES = 1_000_000
+
+
+class ChainLabeler(BaseLabeler):
+    """A labeler whose answers come from chain inference."""
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        """Return the function that scores sequences first..last of X."""
+        raise NotImplementedError  # the hook of every concrete chain model
+
+    def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Most probable labeling of each sequence (Viterbi).
+
+        Parameters
+        ----------
+        X : see `fit`
+        lengths : list of int, optional
+            Steps per sequence, where X is one stacked matrix.
+        constraints : str, Mask or list, optional
+            What labelings may look like: the name of a tag scheme ("IOB2": never an invalid
+            sequence of tags), a `seqlab.inference.Mask`, or, as a list shaped like ``y``, what is
+            already known of the labels (``None`` where nothing is, a set where several are possible).
+
+        Returns
+        -------
+        list of arrays of labels, or one stacked array where X is stacked
+        """
+        sequences, layout = self._read(X, lengths)
+        mask = self._mask(constraints, sequences, layout)
+        codes = self._predict_codes(sequences, mask)
+        return layout.restore(decode_labels(codes, self.classes_), sequences.offsets)
+
+    def predict_nbest(
+        self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
+    ) -> list[list[tuple[NDArray[Any], float]]]:
+        """The ``n`` best labelings of each sequence, best first.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
+        n : int
+            Labelings wanted; fewer are returned where fewer exist.
+
+        Returns
+        -------
+        list of lists of (labels, score)
+            The score is the log-probability of the labeling where the model is a distribution,
+            else the model's own score.
+        """
+        if n < 1:
+            raise InputError(f"n must be at least 1, got {n}")
+        sequences, layout = self._read(X, lengths)
+        mask = self._mask(constraints, sequences, layout)
+        normalise = hasattr(self, "sequence_log_proba")
+
+        def answer(scores: ChainScores, local: Mask | None, _: slice) -> list[Any]:
+            # Probabilities stay those of the unconstrained model: a constraint only selects.
+            log_z = log_partition(scores) if normalise else np.zeros(scores.n_sequences)
+            return [
+                [(decode_labels(labels, self.classes_), score - log_z[i]) for labels, score in best]
+                for i, best in enumerate(kbest(scores, n, mask=local))
+            ]
+
+        blocks = self._run(sequences, answer, mask)
+        return [best for block in blocks for best in block]
+
+    def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Max-marginals: the best score of any labeling that has a given label at a given step.
+
+        Returns
+        -------
+        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+            Columns in the order of ``classes_``.
+        """
+        sequences, layout = self._read(X, lengths)
+        mask = self._mask(constraints, sequences, layout)
+        blocks = self._run(sequences, lambda s, local, _: max_marginals(s, mask=local), mask)
+        return layout.restore(_stack(blocks, self.classes_.size), sequences.offsets)
+
+    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+        blocks = self._run(X, lambda s, local, _: viterbi(s, mask=local).labels, mask)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
+
+    def _node_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
+        blocks = self._run(X, lambda s, local, _: marginals(s, mask=local).node, mask)
+        return _stack(blocks, self.classes_.size)
+
+    def _run(
+        self,
+        X: Sequences,
+        answer: Callable[[ChainScores, Mask | None, slice], Any],
+        mask: Mask | None,
+    ) -> list[Any]:
+        """Answers block by block, in order; ``answer`` takes scores, mask and steps of a block."""
+        scores_of = self._chain_scores(X)
+        n_labels = self.classes_.size
+        per_step = n_labels * n_labels if self._pairwise_per_step() else n_labels
+        bounds = block_bounds(
+            X.offsets, per_step, block_work=BLOCK_DOUBLES, max_blocks=max(len(X), 1)
+        )
+
+        def block(b: int) -> Any:
+            first, last = int(bounds[b]), int(bounds[b + 1])
+            steps = slice(int(X.offsets[first]), int(X.offsets[last]))
+            return answer(scores_of(first, last), _cut(mask, steps), steps)
+
+        return run_blocks(block, bounds.size - 1, getattr(self, "n_jobs", None))
+
+    def _pairwise_per_step(self) -> bool:
+        """Whether the pairwise scores of the model differ from step to step."""
+        return False
+
+    def _mask(self, constraints: Any, X: Sequences, layout: Any) -> Mask | None:
+        if constraints is None:
+            return None
+        if isinstance(constraints, Mask):
+            constraints.check(X.n_steps, self.classes_.size)
+            return constraints
+        if isinstance(constraints, str):
+            if self.classes_.dtype.kind not in "US":
+                raise InputError(f"constraints={constraints!r} needs labels that are strings")
+            legal = scheme_mask(self.classes_.tolist(), constraints)
+            return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
+        known = self._read_labels(constraints, X, layout, partial=True)
+        unseen = np.flatnonzero(known.codes == -1)
+        if unseen.size:
+            sequence, position = X.locate(int(unseen[0]))
+            raise InputError(f"constraints[{sequence}][{position}] is not a label of this model")
+        if known.allowed is not None:
+            return Mask(steps=known.allowed)
+        steps = np.zeros((X.n_steps, self.classes_.size), dtype=bool)
+        steps[np.arange(X.n_steps), known.codes] = True
+        return Mask(steps=steps)
+
+
+class ProbabilisticChainMixin:
+    """Node marginals, for chain models whose scores can be read as log-potentials."""
+
+    def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Probability of each label at each step (node marginals).
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
+            Under constraints the probabilities are conditional on them.
+
+        Returns
+        -------
+        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+            Columns in the order of ``classes_``.
+        """
+        sequences, layout = self._read(X, lengths)  # type: ignore[attr-defined]
+        mask = self._mask(constraints, sequences, layout)  # type: ignore[attr-defined]
+        node = self._node_marginals(sequences, mask)  # type: ignore[attr-defined]
+        return layout.restore(node, sequences.offsets)
+
+
+class DistributionMixin(ProbabilisticChainMixin):
+    """Probabilities of whole labelings, for chain models that are distributions."""
+
+    def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> NDArray[np.float64]:
+        """Log-probability of each given labeling.
+
+        A labeling with a label that was not seen in training has probability 0 (``-inf``). Where
+        labels are unknown or partly known, the probability is of all labelings that agree.
+
+        Parameters
+        ----------
+        X, lengths : see `predict`
+        y : list of label sequences
+
+        Returns
+        -------
+        array of shape (n_sequences,)
+        """
+        sequences, layout = self._read(X, lengths)  # type: ignore[attr-defined]
+        labels = self._read_labels(y, sequences, layout, partial=True)  # type: ignore[attr-defined]
+        unseen = np.flatnonzero(labels.codes == -1)
+        impossible = np.searchsorted(sequences.offsets, unseen, side="right") - 1
+        codes = np.maximum(labels.codes, 0)
+        allowed = None
+        if labels.allowed is not None:
+            allowed = labels.allowed | (labels.codes == -1)[:, None]
+
+        def answer(scores: ChainScores, local: Mask | None, steps: slice) -> NDArray[np.float64]:
+            if local is None:
+                return path_scores(scores, codes[steps]) - log_partition(scores)
+            return log_partition(scores, mask=local) - log_partition(scores)
+
+        mask = None if allowed is None else Mask(steps=allowed)
+        blocks = self._run(sequences, answer, mask)  # type: ignore[attr-defined]
+        out = np.concatenate([np.zeros(0), *blocks])
+        out[impossible] = -np.inf
+        return out
+
+
+def _stack(blocks: list[Any], n_columns: int) -> NDArray[np.float64]:
+    return np.concatenate([np.zeros((0, n_columns)), *blocks])
+
+
+def _cut(mask: Mask | None, steps: slice) -> Mask | None:
+    """The part of a mask that belongs to a run of steps."""
+    if mask is None or mask.steps is None:
+        return mask
+    return Mask(mask.steps[steps], mask.transitions, mask.start, mask.end)

@@ -1,0 +1,64 @@
+"""Driving a solver: history, progress, interrupts, and the warning when it did not converge."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sklearn.exceptions import ConvergenceWarning
+
+from seqlab.optim import Monitor, SolverState
+
+
+@dataclass(slots=True)
+class FitResult:
+    """The last full iteration of a fit.
+
+    Parameters
+    ----------
+    state : SolverState
+    n_iter : int
+        Full iterations done.
+    history : dict of str to list
+    interrupted : KeyboardInterrupt or None
+        To be raised again once the model has stored the state.
+    """
+
+    state: SolverState
+    n_iter: int
+    history: dict[str, list[float]]
+    interrupted: KeyboardInterrupt | None = None
+
+    def conclude(self, name: str, max_iter: int) -> None:
+        """Raise a pending interrupt again; warn where the iterations ran out."""
+        if self.interrupted is not None:
+            raise self.interrupted
+        if not self.state.converged:
+            warnings.warn(
+                f"{name} stopped after max_iter={max_iter} iterations before reaching tol "
+                f"(gradient norm {self.state.gradient_norm:.3g}); raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def drive(
+    solver: Iterator[SolverState], *, title: str, max_iter: int, verbose: bool | int
+) -> FitResult:
+    """Run a solver to its end, or to the last full iteration before an interrupt."""
+    result: FitResult | None = None
+    with Monitor(title, max_iter, verbose) as monitor:
+        try:
+            for n_iter, state in enumerate(solver):
+                result = FitResult(state, n_iter, monitor.history)
+                monitor.record(
+                    n_iter, state.objective, gradient_norm=state.gradient_norm, gap=state.gap
+                )
+        except KeyboardInterrupt as interrupt:
+            if result is None:
+                raise
+            result.interrupted = interrupt
+            result.state.converged = False
+    assert result is not None
+    return result

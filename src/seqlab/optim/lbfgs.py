@@ -1,0 +1,76 @@
+"""L-BFGS: smooth objectives.
+
+Limited-memory quasi-Newton (Liu & Nocedal 1989) with a weak-Wolfe line search. Cost per iteration:
+one or two evaluations of the objective and ``4 m n`` multiplications for memory ``m`` and ``n``
+parameters.
+
+Why not `scipy.optimize.minimize`: its vector arithmetic runs through threaded BLAS, which changes
+the bits with the machine's settings; and it cannot be driven one iteration at a time, which is
+what progress bars and interrupts need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from seqlab.data.errors import NumericalError
+from seqlab.optim._kernels import dot
+from seqlab.optim.history_matrix import InverseHessian
+from seqlab.optim.line_search import weak_wolfe
+from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector, certified_gap
+
+
+def lbfgs(
+    objective: Objective, w: Vector, *, max_iter: int, tol: float, memory: int = 6
+) -> Iterator[SolverState]:
+    """Yield the states of L-BFGS, from the starting point to convergence.
+
+    Parameters
+    ----------
+    objective : Objective
+        Value and gradient.
+    w : array of shape (n_params,)
+        Starting point.
+    max_iter : int
+        Iterations at most.
+    tol : float
+        Relative distance from the optimum at which to stop (see `StoppingRule`).
+    memory : int
+        Pairs kept.
+    """
+    rule = StoppingRule(tol, objective.strong_convexity)
+    inverse_hessian = InverseHessian(w.size, memory)
+    value, gradient = objective.loss_gradient(w)
+    if not np.isfinite(value):
+        raise NumericalError("the objective is not finite at the starting point")
+    n_evaluations = 1
+    norm = float(np.sqrt(dot(gradient, gradient)))
+    state = SolverState(w, value, norm, certified_gap(norm, objective.strong_convexity), 1)
+    state.converged = rule(value, norm)
+    yield state
+    direction = np.empty_like(w)
+    for _ in range(max_iter):
+        if state.converged:
+            return
+        inverse_hessian.apply(gradient, direction)
+        np.negative(direction, out=direction)
+        # Without curvature knowledge a unit-length step is the safe first try.
+        first_step = min(1.0, 1.0 / norm) if inverse_hessian.is_empty else 1.0
+        found = weak_wolfe(objective, w, value, gradient, direction, first_step)
+        n_evaluations += found.n_evaluations
+        if found.step == 0.0:
+            if inverse_hessian.is_empty:
+                state.message = "no further decrease is possible in floating point"
+                state.converged = True
+                yield state
+                return
+            inverse_hessian.clear()
+            continue
+        inverse_hessian.update(found.w - w, found.gradient - gradient)
+        w, value, gradient = found.w, found.objective, found.gradient
+        norm = float(np.sqrt(dot(gradient, gradient)))
+        gap = certified_gap(norm, objective.strong_convexity)
+        state = SolverState(w, value, norm, gap, n_evaluations, rule(value, norm))
+        yield state

@@ -1,0 +1,141 @@
+"""Kernels between feature rows and label scores: emission, its transpose, and pattern building.
+
+A weight belongs to a (feature, column) pair; a column is a label, or a pair of labels for
+observation-conditioned transitions. Weights lie feature by feature: those of feature ``f`` are
+``starts[f]:starts[f + 1]``, and ``columns`` names the column of each. The rows of X are CSR.
+
+Bounds: emission and scatter are bound by the latency of reading the short weight rows of rare features
+(L2 or L3); the arithmetic is one multiplication and addition per (active feature, column).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def emit(indptr, indices, data, starts, columns, weights, first, last, out):
+    """``out[t - first, c] = sum_f x[t, f] w[f, c]`` for steps first..last."""
+    for t in range(first, last):
+        row = out[t - first]
+        row[:] = 0.0
+        for k in range(indptr[t], indptr[t + 1]):
+            feature, value = indices[k], data[k]
+            for p in range(starts[feature], starts[feature + 1]):
+                row[columns[p]] += value * weights[p]
+
+
+@njit(nogil=True, cache=True)
+def emit_rows(indptr, indices, data, weights, first, last, out):
+    """`emit` for weights that fill a whole (n_features, n_columns) matrix."""
+    n_columns = weights.shape[1]
+    for t in range(first, last):
+        row = out[t - first]
+        row[:] = 0.0
+        for k in range(indptr[t], indptr[t + 1]):
+            value = data[k]
+            weight_row = weights[indices[k]]
+            for c in range(n_columns):
+                row[c] += value * weight_row[c]
+
+
+@njit(nogil=True, cache=True)
+def scatter(indptr, indices, data, starts, columns, residual, first, last, out):
+    """``out[f, c] += sum_t x[t, f] residual[t - first, c]``: the transpose of `emit`."""
+    for t in range(first, last):
+        row = residual[t - first]
+        for k in range(indptr[t], indptr[t + 1]):
+            feature, value = indices[k], data[k]
+            for p in range(starts[feature], starts[feature + 1]):
+                out[p] += value * row[columns[p]]
+
+
+@njit(nogil=True, cache=True)
+def scatter_rows(indptr, indices, data, residual, first, last, out):
+    """`scatter` for weights that fill a whole (n_features, n_columns) matrix."""
+    n_columns = residual.shape[1]
+    for t in range(first, last):
+        row = residual[t - first]
+        for k in range(indptr[t], indptr[t + 1]):
+            value = data[k]
+            out_row = out[indices[k]]
+            for c in range(n_columns):
+                out_row[c] += value * row[c]
+
+
+@njit(nogil=True, cache=True)
+def find(starts, columns, feature, column):
+    """Index of the weight of (feature, column), or -1. Columns are sorted within a feature."""
+    low, high = starts[feature], starts[feature + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if columns[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and columns[low] == column:
+        return low
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def weight_indices(indptr, indices, starts, columns, codes, out):
+    """``out[k]``: index of the weight that entry ``k`` of X fires with its step's column, or -1."""
+    for t in range(indptr.size - 1):
+        for k in range(indptr[t], indptr[t + 1]):
+            if codes[t] < 0:
+                out[k] = -1
+            else:
+                out[k] = find(starts, columns, indices[k], codes[t])
+
+
+@njit(nogil=True, cache=True)
+def observed_pairs(indptr, indices, data, rows, codes, n_features, n_columns, min_count):
+    """The (feature, column) pairs seen at least ``min_count`` times, feature by feature.
+
+    ``rows[r]`` is a step and ``codes[r]`` its column (negative: skipped). Entries of X that are zero
+    do not count. Returns ``starts`` (n_features + 1,) and ``columns``, sorted within a feature.
+    """
+    # Sort entries by feature (counting sort), then count the columns of one feature at a time.
+    begin = np.zeros(n_features + 1, dtype=np.int64)
+    for r in range(rows.size):
+        if codes[r] >= 0:
+            for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                if data[k] != 0.0:
+                    begin[indices[k] + 1] += 1
+    for f in range(n_features):
+        begin[f + 1] += begin[f]
+    by_feature = np.empty(begin[n_features], dtype=np.int32)
+    place = begin[:n_features].copy()
+    for r in range(rows.size):
+        if codes[r] >= 0:
+            for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                if data[k] != 0.0:
+                    by_feature[place[indices[k]]] = codes[r]
+                    place[indices[k]] += 1
+    counts = np.zeros(n_columns, dtype=np.int64)
+    starts = np.zeros(n_features + 1, dtype=np.int32)
+    columns = np.empty(by_feature.size, dtype=np.int32)
+    n_found = 0
+    for f in range(n_features):
+        n_before = n_found
+        for k in range(begin[f], begin[f + 1]):
+            column = by_feature[k]
+            if counts[column] == 0:
+                columns[n_found] = column
+                n_found += 1
+            counts[column] += 1
+        kept = n_before
+        found = columns[n_before:n_found]
+        found.sort()
+        for i in range(n_before, n_found):
+            column = columns[i]
+            if counts[column] >= min_count:
+                columns[kept] = column
+                kept += 1
+            counts[column] = 0
+        n_found = kept
+        starts[f + 1] = n_found
+    return starts, columns[:n_found].copy()

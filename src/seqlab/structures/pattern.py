@@ -1,0 +1,120 @@
+"""FeaturePattern: which (feature, column) pairs have a weight.
+
+A column is a label, or a pair of labels for observation-conditioned transitions. The pattern is
+either complete, an (n_features, n_columns) matrix of weights, or limited to the pairs seen in
+training, as CRFsuite does: on text this is a tenth or less of all pairs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.structures import _kernels
+
+Floats = NDArray[np.float64]
+
+
+class FeaturePattern:
+    """Layout of the weights of one kind of feature.
+
+    Parameters
+    ----------
+    n_features, n_columns : int
+        Shape of the weight matrix.
+    starts, columns : int32 arrays or None
+        Pairs that have a weight, feature by feature; None for all pairs.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_columns: int,
+        starts: NDArray[np.int32] | None = None,
+        columns: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.n_columns = n_columns
+        if columns is not None and columns.size == n_features * n_columns:
+            starts = columns = None
+        self.starts = starts
+        self.columns = columns
+
+    @classmethod
+    def observed(
+        cls,
+        X: sp.csr_matrix,
+        codes: NDArray[np.int64],
+        n_columns: int,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        min_count: float = 0,
+    ) -> FeaturePattern:
+        """Pairs seen in the rows of X with the given column codes (negative codes are skipped)."""
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        starts, columns = _kernels.observed_pairs(
+            X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns, max(min_count, 1)
+        )
+        return cls(X.shape[1], n_columns, starts, columns)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every pair has a weight."""
+        return self.starts is None
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        if self.columns is None:
+            return self.n_features * self.n_columns
+        return int(self.columns.size)
+
+    def matrix(self, weights: Floats) -> Any:
+        """The weights as a matrix of shape (n_columns, n_features), sharing their memory.
+
+        Sparse (CSC) where the pattern is limited, else a dense Fortran-ordered array.
+        """
+        if self.columns is None:
+            return weights.reshape(self.n_features, self.n_columns).T
+        shape = (self.n_columns, self.n_features)
+        return sp.csc_matrix((weights, self.columns, self.starts), shape=shape, copy=False)
+
+    def scatter(self, X: sp.csr_matrix, residual: Floats, first: int, last: int, out: Floats) -> None:
+        """``out += X[first:last]' residual``, on the weights of the pattern."""
+        if self.columns is None:
+            rows = out.reshape(self.n_features, self.n_columns)
+            _kernels.scatter_rows(X.indptr, X.indices, X.data, residual, first, last, rows)
+        else:
+            _kernels.scatter(
+                X.indptr, X.indices, X.data, self.starts, self.columns, residual, first, last, out
+            )
+
+    def fired(self, X: sp.csr_matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each stored entry of X, the weight it fires with its row's column (-1: none)."""
+        if self.columns is None:
+            column = np.repeat(codes, np.diff(X.indptr))
+            index = X.indices.astype(np.int64) * self.n_columns + column
+            return np.where(column >= 0, index, -1)
+        out = np.empty(X.nnz, dtype=np.int64)
+        _kernels.weight_indices(X.indptr, X.indices, self.starts, self.columns, codes, out)
+        return out
+
+
+def emit(X: sp.csr_matrix, coef: Any, first: int, last: int) -> Floats:
+    """Scores of rows first..last: ``X[first:last] @ coef.T``, shape (last - first, n_columns).
+
+    ``coef`` is (n_columns, n_features): CSC, or a dense array.
+    """
+    out = np.empty((last - first, coef.shape[0]))
+    if sp.issparse(coef):
+        coef = coef if coef.format == "csc" else coef.tocsc()
+        _kernels.emit(
+            X.indptr, X.indices, X.data, coef.indptr, coef.indices, coef.data, first, last, out
+        )
+    else:
+        rows = np.ascontiguousarray(coef.T, dtype=np.float64)
+        _kernels.emit_rows(X.indptr, X.indices, X.data, rows, first, last, out)
+    return out
