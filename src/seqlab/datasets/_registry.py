@@ -99,3 +99,173 @@ UD_ENGLISH_EWT = DataSet(
         )
     ),
 )
+
+OCR_LETTERS = DataSet(
+    name="ocr_letters",
+    folder="ocr_letters",
+    task="handwritten letters in words",
+    sequences="6,877 in 10 folds",
+    tokens="52,152",
+    labels="26 letters",
+    terms="none stated for the data; offered for research",
+    home="https://ai.stanford.edu/~btaskar/ocr/",
+    files=(
+        # The rows' numbering differs between copies: the checksum is of the words (see ocr_letters).
+        DataFile(
+            "letter.data",
+            "1a83ca129cbd4896d1357fa82645591d96dd2e3cc6ba2032bd3a10fbade47573",
+            Source("https://ai.stanford.edu/~btaskar/ocr/letter.data.gz"),
+        ),
+    ),
+)
+
+NETTALK = DataSet(
+    name="nettalk",
+    folder="nettalk",
+    task="letters to phonemes and stress",
+    sequences="20,007 words",
+    tokens="146,934",
+    labels="51 phonemes x 5 stress marks (163 pairs)",
+    terms="non-commercial research only",
+    home="https://github.com/umqadir/nettalk",
+    files=(
+        DataFile(
+            "nettalk.data",
+            "bf5628ee4368e5348e22189a9e2236bf86853363dd5832d07f6d7223b614f8ab",
+            Source(f"{_NETTALK}/nettalk.data"),
+        ),
+        DataFile(
+            "nettalk.list",
+            "07c47f92dba791e5525b757ee5797953bb42b50a7de5937dd3af5cb0e112b856",
+            Source(f"{_NETTALK}/nettalk.list"),
+        ),
+    ),
+)
+
+KASTEREN = DataSet(
+    name="kasteren",
+    folder="kasteren_activities",
+    task="activities at home from binary sensors",
+    sequences="28 days",
+    tokens="40,006 minutes",
+    labels="7 activities + idle",
+    terms="none stated; cite van Kasteren et al. (2008)",
+    home="https://github.com/tcsvn/pyadlml",
+    files=(
+        DataFile(
+            "house_a_2008/kasterenActData.txt",
+            "36f600f1fa47b98b7ea332b9762a3d2a67e86beea61e315fbff763a985bfdbc2",
+            Source(f"{_KASTEREN}/kasterenActData.txt"),
+        ),
+        DataFile(
+            "house_a_2008/kasterenSenseData.txt",
+            "6c8f828a1f121eeea449e354e30964d34339de0723223619d3d2b8458fcbb24c",
+            Source(f"{_KASTEREN}/kasterenSenseData.txt"),
+        ),
+    ),
+)
+
+EMAIL_SIGNATURES = DataSet(
+    name="email_signatures",
+    folder="email_signatures",
+    task="signature and reply lines of messages",
+    sequences="617 messages",
+    tokens="33,013 lines",
+    labels="sig, reply, other",
+    terms="none stated; personal data: do not publish messages",
+    home=_EMAIL,
+    files=(
+        DataFile(
+            "lines.tsv",
+            "919b5f243d7f4d731cc8b343fca46facec914ed43a3dea9332d22444e1027bf2",
+            Source(f"{_EMAIL}/archive/{_EMAIL_COMMIT}.zip"),
+        ),
+    ),
+)
+
+PTB_SAMPLE = DataSet(
+    name="ptb_sample",
+    folder="ptb_sample",
+    task="base noun phrases, or subject-verb phrases",
+    sequences="1,921 (section 00) + 1,993 (section 01)",
+    tokens="46,451 + 47,633",
+    labels="3 IOB2 tags",
+    terms="non-commercial, fair use: do not redistribute",
+    home="https://github.com/nltk/nltk_data",
+    files=(
+        DataFile(
+            "wsj_sample_np_sv.txt",
+            "83c7ed0863956a61fef03990e8ee5b12c9ad6dd2563ec88de27d9dd402450857",
+            Source(f"{_NLTK}/treebank.zip"),
+        ),
+    ),
+)
+
+WEBKB = DataSet(
+    name="webkb",
+    folder="webkb_linqs",
+    task="classes of linked web pages (a graph per school)",
+    sequences="4 schools",
+    tokens="877 pages, 1,608 links",
+    labels="5 page classes",
+    terms="none stated; cite Craven et al. (1998) and LINQS",
+    home="https://github.com/hazdzz/ChebyNet",
+    files=tuple(
+        DataFile(
+            f"{school}.{kind}", sha, Source(f"{_WEBKB}/{school}/{school}.{kind}")
+        )
+        for school, kind, sha in (
+            (
+                "cornell",
+                "content",
+                "28d1a6593981e47859965341735b2b9e1b42ea96502dad3c0857b3bf8967e960",
+            ),
+            (
+                "cornell",
+                "cites",
+                "9b553733f8621bde1e149b2570da31701d6c41ac1263a4d1e94bc9fd08054a13",
+            ),
+            (
+                "texas",
+                "content",
+                "b56017ff6e0097218f238c6dafa5265e0bbe70c0cae39b3a5a4d862611d36b98",
+            ),
+            (
+                "texas",
+                "cites",
+                "c7b6cc42170870e4470dafd9ad9330422d42ae2a1f3a746aba93039dc8b41710",
+            ),
+            (
+                "washington",
+                "content",
+                "89a63171f394529849da1319b3d55426582c04dc9cdb196c29c5335931269e60",
+            ),
+            (
+                "washington",
+                "cites",
+                "7aa0e59b0dcba44f63fe2248671bb4c551e7322ecb512284732a08a968759223",
+            ),
+            (
+                "wisconsin",
+                "content",
+                "bca4574c8f77db5bda3ad9fc734f67ea87b06c43e239b9bb77725ea58d0315d6",
+            ),
+            (
+                "wisconsin",
+                "cites",
+                "f5b60f45a277d93f4e883d8845b4e81fda632818ba0fe8ab8d118d9d2a9e9c73",
+            ),
+        )
+    ),
+)
+
+DATASETS = (
+    CONLL2000,
+    UD_ENGLISH_EWT,
+    OCR_LETTERS,
+    NETTALK,
+    KASTEREN,
+    EMAIL_SIGNATURES,
+    PTB_SAMPLE,
+    WEBKB,
+)

@@ -29,6 +29,7 @@ _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.decompress,
     ".bz2": bz2.decompress,
 }
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _SECONDS = 60  # patience with a silent server
 
 
@@ -76,6 +77,7 @@ def load(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     extract: Callable[[bytes], bytes] | None = None,
+    digest: Callable[[bytes], str] | None = None,
 ) -> bytes:
     """Content of one file of a data set, checked.
 
@@ -92,31 +94,45 @@ def load(
     extract : callable, optional
         Makes the content out of the downloaded bytes; by default the zip member that the registry
         names, or the bytes as they are.
+    digest : callable, optional
+        Checksum of the content, as hexadecimal text; by default SHA-256 of its bytes. It may raise
+        ValueError if the content has not even the right form.
     """
     entry = dataset.file(path)
-    found = find(dataset, entry, data_home, repair=download_if_missing and entry.source is not None)
+    digest = digest or _sha256
+    may_download = download_if_missing and entry.source is not None
+    found = _find(dataset, entry, data_home, digest, repair=may_download)
     if found is not None:
         return found
     if entry.source is None or not download_if_missing:
         raise DatasetError(_absent(dataset, entry, data_home))
-    raw = download(entry.source.url)
+    url = entry.source.url
+    raw = download(url)
+    home = get_data_home(data_home) / dataset.folder
     try:
         content = extract(raw) if extract else _member(raw, entry)
-    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error, ValueError) as error:
-        raise DatasetError(f"{entry.source.url}: not the expected file ({error})") from error
-    check(content, entry, entry.source.url)
-    _keep(content, get_data_home(data_home) / dataset.folder / path)
+        _check(content, entry, url, digest)
+        if entry.source.member is not None:  # its neighbours came with it: spare their download
+            for other in dataset.files:
+                if other is not entry and other.source and other.source.url == url:
+                    neighbour = _member(raw, other)
+                    _check(neighbour, other, url, digest)
+                    _keep(neighbour, home / other.path)
+    except (zipfile.BadZipFile, KeyError, *_DAMAGE, ValueError) as error:
+        raise DatasetError(f"{url}: not the expected file ({error})") from error
+    _keep(content, home / path)
     return content
 
 
-def find(
+def _find(
     dataset: DataSet,
     entry: DataFile,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: str | os.PathLike[str] | None,
+    digest: Callable[[bytes], str],
     *,
-    repair: bool = False,
+    repair: bool,
 ) -> bytes | None:
-    """Content from the named folder or the cache, or None; damaged cache is None with `repair`."""
+    """Content from the named folder or the cache, or None; a damaged cache is None with `repair`."""
     named = local_folder()
     for folder in (named, get_data_home(data_home)):
         place = locate(folder, dataset, entry.path)
@@ -124,8 +140,8 @@ def find(
             continue
         try:
             content = _OPENERS[place.suffix if place.suffix in _OPENERS else ""](place.read_bytes())
-            check(content, entry, str(place))
-        except (DatasetError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            _check(content, entry, str(place), digest)
+        except (DatasetError, OSError, *_DAMAGE, ValueError) as error:
             if repair and folder is not named:
                 continue
             if isinstance(error, DatasetError):
@@ -144,12 +160,25 @@ def locate(folder: Path | None, dataset: DataSet, path: str) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def check(content: bytes, entry: DataFile, where: str) -> None:
+def is_present(dataset: DataSet, data_home: str | os.PathLike[str] | None = None) -> bool:
+    """Whether every file is in ``$SEQLAB_DATA`` or in the cache (content is not looked at)."""
+    folders = (local_folder(), get_data_home(data_home))
+    return all(
+        any(locate(folder, dataset, entry.path) is not None for folder in folders)
+        for entry in dataset.files
+    )
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _check(content: bytes, entry: DataFile, where: str, digest: Callable[[bytes], str]) -> None:
     """Raise unless the content has the registered checksum."""
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != entry.sha256:
+    found = digest(content)
+    if found != entry.sha256:
         raise DatasetError(
-            f"{where}: the content of {entry.path} has SHA-256 {digest}, expected {entry.sha256}"
+            f"{where}: the content of {entry.path} has SHA-256 {found}, expected {entry.sha256}"
         )
 
 

@@ -136,8 +136,7 @@ class FeatureTable:
         self.counts = np.zeros(self.n_rows, np.int64)
         self.texts = {} if texts is None else texts
         self.text_counts: list[int] = []
-        self._slots = np.full(MIN_SLOTS, -1, np.int32)
-        self._reserve(0)
+        self._rebuild(self.n_rows)
 
     def look_up(
         self, codes: Codes, reader: BlockReader, skip_first: NDArray[np.bool_] | None, *, add: bool
@@ -223,20 +222,24 @@ class FeatureTable:
         found[steps] = numbers[inverse]
 
     def _reserve(self, n_new: int) -> None:
-        """Make room for so many new rows, the slots at most half full."""
-        from seqlab.features._kernels import rebuild_slots
-
+        """Make room for so many new rows."""
         needed = self.n_rows + n_new
         if needed > self.keys.shape[0]:
             room = max(needed, 2 * self.n_rows)
             self.keys = _grown(self.keys, room)
             self.counts = _grown(self.counts, room)
-        if 2 * needed > self._slots.size or (self.n_rows and self._slots.size == MIN_SLOTS):
-            size = MIN_SLOTS
-            while size < 2 * needed:
-                size *= 2
-            self._slots = np.full(size, -1, np.int32)
-            rebuild_slots(self.keys, self.n_rows, self._slots)
+        if 2 * needed > self._slots.size:
+            self._rebuild(needed)
+
+    def _rebuild(self, n_rows: int) -> None:
+        """Make the slots anew, at most half full with so many rows."""
+        from seqlab.features._kernels import rebuild_slots
+
+        size = MIN_SLOTS
+        while size < 2 * n_rows:
+            size *= 2
+        self._slots = np.full(size, -1, np.int32)
+        rebuild_slots(self.keys, self.n_rows, self._slots)
 
 
 def _grown(array: NDArray[Any], rows: int) -> NDArray[Any]:

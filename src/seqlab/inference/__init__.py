@@ -1,9 +1,11 @@
 """Inference: from scores to probabilities and labelings.
 
-Pure functions on `ChainScores`, the scores of many sequences at once. ``pairwise[i, j]`` is from label
-``i`` to label ``j``; time comes first, labels last; forbidden is ``-inf``; ties go to the lowest index.
+Pure functions on `ChainScores`, the scores of many sequences at once. ``pairwise[i, j]`` is from
+label ``i`` to label ``j``; time comes first, labels last; forbidden is ``-inf``; ties go to the
+lowest index.
 """
 
+from seqlab.inference.beam_search import beam, beam_marginals, beam_pair_marginals
 from seqlab.inference.chain import (
     expected_transitions,
     log_partition,
@@ -14,7 +16,9 @@ from seqlab.inference.chain import (
     path_scores,
     viterbi,
 )
+from seqlab.inference.k_best import kbest
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
+from seqlab.inference.sampling import sample
 from seqlab.inference.scores import ChainScores, Mask
 
 __all__ = [
@@ -24,12 +28,17 @@ __all__ = [
     "Mask",
     "PairMarginals",
     "TransitionCounts",
+    "beam",
+    "beam_marginals",
+    "beam_pair_marginals",
     "expected_transitions",
+    "kbest",
     "log_partition",
     "loss_augmented",
     "marginals",
     "max_marginals",
     "pair_marginals",
     "path_scores",
+    "sample",
     "viterbi",
 ]

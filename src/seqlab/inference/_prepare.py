@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.inference._kernels.paths import count_bad_scores
 from seqlab.inference._threads import block_bounds, run_blocks
-from seqlab.inference.scores import ChainScores, Floats, Mask
+from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
 
 Result = TypeVar("Result")
 
@@ -31,8 +31,18 @@ def chain_arrays(scores: ChainScores) -> ChainArrays:
     """Scores in the form the kernels take."""
     pairwise3 = scores.pairwise if scores.per_step else scores.pairwise[np.newaxis]
     return ChainArrays(
-        scores.unary, pairwise3, int(scores.per_step), scores.start, scores.end, scores.offsets
+        _writable(scores.unary),
+        _writable(pairwise3),
+        int(scores.per_step),
+        _writable(scores.start),
+        _writable(scores.end),
+        _writable(scores.offsets),
     )
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    # numba types read-only arrays apart, and would compile every kernel a second time for them.
+    return array if array.flags.writeable else array.copy()
 
 
 def prepare(scores: ChainScores, mask: Mask | None) -> ChainScores:
@@ -84,17 +94,17 @@ def require_legal(scores: ChainScores, values: Floats) -> None:
 
 
 def first_blocked_position(scores: ChainScores, sequence: int) -> int | None:
-    """First position that no legal prefix of a sequence reaches; ``None`` where a labeling is legal.
+    """First position that no legal prefix of a sequence reaches; ``None`` if there is none.
 
     The last position is named where the end scores forbid all that is left.
     """
     first, last = int(scores.offsets[sequence]), int(scores.offsets[sequence + 1])
     allowed = scores.unary[first:last] > -np.inf
-    alive = scores.start > -np.inf
+    alive: Bools = scores.start > -np.inf
     for position in range(last - first):
         if position > 0:
             pairwise = scores.pairwise[first + position] if scores.per_step else scores.pairwise
-            alive = (alive[:, np.newaxis] & (pairwise > -np.inf)).any(axis=0)
+            alive = np.any(alive[:, np.newaxis] & (pairwise > -np.inf), axis=0)
         alive = alive & allowed[position]
         if position == last - first - 1:
             alive = alive & (scores.end > -np.inf)
@@ -106,12 +116,13 @@ def first_blocked_position(scores: ChainScores, sequence: int) -> int | None:
 def check_labels(scores: ChainScores, labels: ArrayLike, name: str) -> NDArray[np.int64]:
     """Labelings of all steps as int64, each a valid label."""
     array = np.asarray(labels)
+    if array.shape == (0,):
+        array = array.astype(np.int64)  # an empty list has no integer type of its own
     if array.shape != (scores.n_steps,) or array.dtype.kind not in "iu":
-        if not (array.size == 0 and scores.n_steps == 0):
-            raise InputError(
-                f"{name} must be integers of shape ({scores.n_steps},), "
-                f"got {array.dtype} of shape {array.shape}"
-            )
+        raise InputError(
+            f"{name} must be integers of shape ({scores.n_steps},), "
+            f"got {array.dtype} of shape {array.shape}"
+        )
     bad = (array < 0) | (array >= scores.n_labels)
     if bad.any():
         step = int(np.argmax(bad))

@@ -27,7 +27,10 @@ MAX_BLOCKS = 64
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` stands for: ``None`` is 1, ``-1`` all cores, ``-2`` all but one."""
+    """Number of threads that ``n_jobs`` stands for.
+
+    ``None`` is 1, ``-1`` all cores, ``-2`` all but one, and so on.
+    """
     if n_jobs is None:
         return 1
     if n_jobs == 0:

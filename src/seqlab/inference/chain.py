@@ -156,9 +156,9 @@ def expected_transitions(
     Returns
     -------
     TransitionCounts
-        ``log_z`` of shape (n_sequences,), ``node`` of shape (n_steps, n_labels), both unweighted, and
-        ``transitions`` of shape (n_labels, n_labels),
-        ``sum_n weights[n] sum_t P(y_{t-1} = i, y_t = j)``.
+        ``log_z`` of shape (n_sequences,), ``node`` of shape (n_steps, n_labels), both unweighted,
+        and ``transitions`` of shape (n_labels, n_labels), ``sum_n weights[n] sum_t P(y_{t-1} = i,
+        y_t = j)``.
     """
     scores = prepare(scores, mask)
     sequence_weights = None
@@ -226,14 +226,13 @@ def max_marginals(
     Returns
     -------
     array of shape (n_steps, n_labels)
-        ``-inf`` where no legal labeling passes. The maximum of every row is its sequence's best score.
+        ``-inf`` where no legal labeling passes. The maximum of every row is its sequence's best
+        score.
     """
     scores = prepare(scores, mask)
     out = np.empty((scores.n_steps, scores.n_labels))
     arrays = chain_arrays(scores)
-    over_blocks(
-        scores, lambda first, last: max_marginals_block(*arrays, first, last, out), n_jobs
-    )
+    over_blocks(scores, lambda first, last: max_marginals_block(*arrays, first, last, out), n_jobs)
     occupied = np.diff(scores.offsets) > 0
     best = np.zeros(scores.n_sequences)
     best[occupied] = out[scores.offsets[:-1][occupied]].max(axis=1, initial=-np.inf)
@@ -258,7 +257,8 @@ def loss_augmented(
     gold : int array of shape (n_steps,)
         True labels.
     loss_weights : array of shape (n_steps,) or (n_steps, n_labels), optional
-        Cost of an error at each step, or of each wrong label at each step. 1 by default: Hamming loss.
+        Cost of an error at each step, or of each wrong label at each step. 1 by default: Hamming
+        loss.
     mask : Mask, optional
         Labelings to leave out.
     n_jobs : int, optional
@@ -330,9 +330,7 @@ def _forward_backward(
 
     def block(first: int, last: int) -> Floats:
         counts = np.zeros((n_labels, n_labels))
-        forward_backward_block(
-            *arrays, first, last, weights, want, log_z, node, pair, counts
-        )
+        forward_backward_block(*arrays, first, last, weights, want, log_z, node, pair, counts)
         return counts
 
     transitions = np.zeros((n_labels, n_labels))

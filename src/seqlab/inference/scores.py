@@ -5,8 +5,8 @@ The score of a labeling ``y`` of one sequence with steps ``0 .. T-1`` is::
     score(y) = start[y_0] + sum_t unary[t, y_t] + sum_{t>0} pairwise[t][y_{t-1}, y_t] + end[y_{T-1}]
 
 ``pairwise[i, j]`` is *from label i to label j*, everywhere in the library. Given per step,
-``pairwise[t]`` leads from step ``t - 1`` to step ``t``; the entry of a sequence's first step is never
-read. Forbidden is a real ``-inf``.
+``pairwise[t]`` leads from step ``t - 1`` to step ``t``; the entry of a sequence's first step is
+never read. Forbidden is a real ``-inf``.
 """
 
 from __future__ import annotations

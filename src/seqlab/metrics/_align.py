@@ -79,8 +79,8 @@ def align(
     names : (str, str)
         How errors call the two.
     """
-    flat_true, lengths_true = _flatten(y_true, names[0])
-    flat_pred, lengths_pred = _flatten(y_pred, names[1])
+    flat_true, lengths_true = flatten_labels(y_true, names[0])
+    flat_pred, lengths_pred = flatten_labels(y_pred, names[1])
     if (lengths_true is None) != (lengths_pred is None):
         kinds = ["a flat sequence" if n is None else "a list" for n in (lengths_true, lengths_pred)]
         raise InputError(
@@ -146,7 +146,7 @@ def check_weight(sample_weight: ArrayLike | None, n_sequences: int) -> Floats | 
     return weight
 
 
-def _flatten(y: Any, name: str) -> tuple[list[Any], list[int] | None]:
+def flatten_labels(y: Any, name: str) -> tuple[list[Any], list[int] | None]:
     """All labels in one list, and the length of each sequence (None for the stacked form)."""
     if hasattr(y, "to_numpy"):  # a pandas Series
         y = y.to_numpy()

@@ -86,7 +86,7 @@ class Report:
         return rows
 
     def to_frame(self) -> Any:
-        """Data frame with a row per class and average; bounds in columns ``f1_low``, ``f1_high``."""
+        """Data frame with a row per class and average; bounds in ``f1_low``, ``f1_high``, ..."""
         try:
             import pandas as pd
         except ImportError as error:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqlab.data.errors import InputError
-from seqlab.metrics._align import _flatten
+from seqlab.metrics._align import flatten_labels
 
 
 class MinError(NamedTuple):
@@ -54,8 +54,8 @@ def min_error_threshold(y_true: Any, scores: Any, *, pos_label: Any = None) -> M
     >>> min_error_threshold([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     MinError(error=0.25, threshold=0.4)
     """
-    flat, lengths = _flatten(y_true, "y_true")
-    flat_scores, score_lengths = _flatten(scores, "scores")
+    flat, lengths = flatten_labels(y_true, "y_true")
+    flat_scores, score_lengths = flatten_labels(scores, "scores")
     for i, (a, b) in enumerate(zip(lengths or (), score_lengths or (), strict=False)):
         if a != b:
             raise InputError(f"y_true[{i}] has {a} labels but scores[{i}] has {b}")

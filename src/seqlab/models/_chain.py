@@ -20,7 +20,7 @@ from seqlab.data.tags import scheme_mask
 from seqlab.inference import (
     ChainScores,
     Mask,
-
+    kbest,
     log_partition,
     marginals,
     max_marginals,

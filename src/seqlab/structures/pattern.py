@@ -72,6 +72,13 @@ class FeaturePattern:
             return self.n_features * self.n_columns
         return int(self.columns.size)
 
+    def explicit(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """``starts`` and ``columns`` spelled out, also where every pair has a weight."""
+        if self.starts is not None and self.columns is not None:
+            return self.starts, self.columns
+        starts = np.arange(self.n_features + 1, dtype=np.int32) * np.int32(self.n_columns)
+        return starts, np.tile(np.arange(self.n_columns, dtype=np.int32), self.n_features)
+
     def matrix(self, weights: Floats) -> Any:
         """The weights as a matrix of shape (n_columns, n_features), sharing their memory.
 

@@ -1,1 +1,1 @@
-"""inference/_kernels."""
+"""The numba core of inference: arrays in, arrays out, a whole block of sequences per call."""

@@ -42,22 +42,22 @@ def vector_matrix(vector: Floats, matrix: Floats, out: Floats) -> None:
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def add_outer_products(left: Floats, right: Floats, n_rows: int, out: Floats) -> None:
-    """``out[i, j] += sum_t left[t, i] * right[t + 1, j]`` for ``t < n_rows - 1``."""
+def add_outer_products(left: Floats, right: Floats, n_rows: int, scale: float, out: Floats) -> None:
+    """``out[i, j] += scale * sum_t left[t, i] * right[t + 1, j]`` for ``t < n_rows - 1``."""
     width = out.shape[0]
     t = 0
     while t + LANES < n_rows:
         for i in range(width):
-            a, b, c, d = left[t, i], left[t + 1, i], left[t + 2, i], left[t + 3, i]
+            a, b = scale * left[t, i], scale * left[t + 1, i]
+            c, d = scale * left[t + 2, i], scale * left[t + 3, i]
             for j in range(width):
                 out[i, j] = (
-                    ((out[i, j] + a * right[t + 1, j]) + b * right[t + 2, j])
-                    + c * right[t + 3, j]
+                    ((out[i, j] + a * right[t + 1, j]) + b * right[t + 2, j]) + c * right[t + 3, j]
                 ) + d * right[t + 4, j]
         t += LANES
     while t + 1 < n_rows:
         for i in range(width):
-            a = left[t, i]
+            a = scale * left[t, i]
             for j in range(width):
                 out[i, j] += a * right[t + 1, j]
         t += 1

@@ -7,26 +7,26 @@ With ``psi_t(i, j) = exp(pairwise[t][i, j] + unary[t, j])`` (``start`` joins the
     p(y_t = j) = alpha[t, j] beta[t, j] / Z              Z = sum_j alpha[T-1, j]
     p(y_{t-1} = i, y_t = j) = alpha[t-1, i] psi_t(i, j) beta[t, j] / Z
 
-Scaled form (Rabiner, 1989, section V.A): every row of ``unary`` is exponentiated after its maximum
-has been subtracted and ``pairwise`` after its own; every ``alpha`` row is divided by its sum, whose
-logarithm is kept; every ``beta`` row is divided by ``sum_i alpha[i] beta[i]``, so that the marginals
-are a plain product.
+Scaled form (Rabiner, 1989, section V.A): every row of ``unary`` is exponentiated after its
+maximum has been subtracted and ``pairwise`` after its own; every ``alpha`` row is divided by its
+sum, whose logarithm is kept; every ``beta`` row is divided by ``sum_i alpha[i] beta[i]``, so that
+the marginals are a plain product.
 
-When the scaled form is exact. Let ``R`` be the range of the finite scores in a row of ``unary`` plus
-the range of those in ``pairwise``. Without forbidden entries each scaled ``alpha`` is at least
-``exp(-R) / n_labels`` (its weight is at least ``exp(-R)``, the sum at most ``n_labels``), and each
-``beta`` lies in ``[exp(-R), exp(R)]`` (two labels' ``beta`` differ by a factor of at most ``exp(R)``
-and their ``alpha``-weighted mean is 1). With ``R <= MAX_RANGE = 300`` both stay above 1e-150 and no
-product of two of them with one weight can leave the double range. With forbidden entries zeros are
-true zeros, but a living label may shrink step after step: so each row is checked, and a positive
-entry below `TINY` = 1e-150 sends the sequence to the log-space twin. As ``TINY * exp(-300) > 1e-281``
-is still a normal number, nothing can vanish between two checks. The choice is made per sequence and
-depends on its scores only.
+When the scaled form is exact. Let ``R`` be the range of the finite scores in a row of ``unary``
+plus the range of those in ``pairwise``. Without forbidden entries each scaled ``alpha`` is at
+least ``exp(-R) / n_labels`` (its weight is at least ``exp(-R)``, the sum at most ``n_labels``),
+and each ``beta`` lies in ``[exp(-R), exp(R)]`` (two labels' ``beta`` differ by a factor of at
+most ``exp(R)`` and their ``alpha``-weighted mean is 1). With ``R <= MAX_RANGE = 300`` both stay
+above 1e-150 and no product of two of them with one weight can leave the double range. With
+forbidden entries zeros are true zeros, but a living label may shrink step after step: so each row
+is checked, and a positive entry below `TINY` = 1e-150 sends the sequence to the log-space twin.
+As ``TINY * exp(-300) > 1e-281`` is still a normal number, nothing can vanish between two checks.
+The choice is made per sequence and depends on its scores only.
 
-Arguments shared by all kernels. ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant scores,
-or ``(n_steps, L, L)`` with ``stride = 1`` for scores per step: the entry of step ``t`` is
-``pairwise3[t * stride]``. ``offsets`` bound the sequences in the rows of ``unary``; a block is the
-sequences ``first <= i < last``.
+Arguments shared by all kernels. ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant
+scores, or ``(n_steps, L, L)`` with ``stride = 1`` for scores per step: the entry of step ``t`` is
+``pairwise3[t * stride]``. ``offsets`` bound the sequences in the rows of ``unary``; a block is
+the sequences ``first <= i < last``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from seqlab.inference._kernels.dense import (
     padded_width,
     vector_matrix,
 )
-from seqlab.inference._kernels.log_space import forward_backward_log_one
+from seqlab.inference._kernels.log_space import clear_rows, forward_backward_log_one
 from seqlab.inference.scores import Floats
 
 MAX_RANGE = 300.0
@@ -88,7 +88,10 @@ def load_rows(
 
 @njit(nogil=True, cache=True)
 def normalise(row: Floats, weight: Floats) -> float:
-    """``row *= weight``, divided by its sum, which is returned; 0 if dead, NaN if a live entry is tiny."""
+    """Multiply ``row`` by ``weight`` and divide it by its sum, which is returned.
+
+    0 if nothing is left of it, NaN if a positive entry is below `TINY`.
+    """
     width = row.shape[0]
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for j in range(width):
@@ -123,7 +126,9 @@ def forward(
     spread: float,
     alpha: Floats,
 ) -> float:
-    """Scaled ``alpha`` of one sequence; returns log Z up to the maxima of ``unary``, NaN if not exact.
+    """Scaled ``alpha`` of one sequence; returns log Z without the maxima of ``unary``.
+
+    NaN if the scaled form is not exact, ``-inf`` if no labeling is legal.
 
     ``weights`` are the exponentials of `load_rows`. With per-step scores ``exp_pairwise`` is filled
     here; constant ones come exponentiated, their maximum left to the caller.
@@ -206,7 +211,9 @@ def write_pairs(
 ) -> None:  # fmt: skip
     """Pair marginals of one sequence from the factors that `backward` left."""
     n_labels = out.shape[1]
-    out[t0] = 0.0
+    for i in range(n_labels):
+        for j in range(n_labels):
+            out[t0, i, j] = 0.0
     for t in range(1, n_steps):
         if stride == 1:
             exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
@@ -221,7 +228,7 @@ def add_pairs(
     weights: Floats, pairwise3: Floats, exp_pairwise: Floats, exp_transposed: Floats,
     t0: int, n_steps: int, alpha: Floats, scale: float, out: Floats,
 ) -> None:  # fmt: skip
-    """Add ``scale`` times the summed pair marginals of one sequence, per-step scores, to ``out``."""
+    """Add ``scale`` times the summed pair marginals to ``out``: one sequence, per-step scores."""
     n_labels = out.shape[1]
     for t in range(1, n_steps):
         exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
@@ -259,8 +266,9 @@ def forward_backward_block(
         `LOG_Z`, `NODE` (adds ``node``), `PAIR` (adds ``node`` and ``pair``) or `TRANSITIONS` (adds
         ``node`` and ``transitions``).
     log_z : array of shape (n_sequences,)
-        Entries of the block are set: ``-inf`` where no labeling is legal (``node`` and ``pair`` rows are
-        then zero and ``transitions`` gets nothing), NaN where a score is NaN or ``+inf``.
+        Entries of the block are set: ``-inf`` where no labeling is legal (``node`` and ``pair``
+        rows are then zero and ``transitions`` gets nothing), NaN where a score is NaN or
+        ``+inf``.
     node : array of shape (n_steps, n_labels)
         Rows of the block are set. Must not be ``unary``.
     pair : array of shape (n_steps, n_labels, n_labels)
@@ -302,15 +310,10 @@ def forward_backward_block(
                 unary, pairwise3, stride, start, end, t0, t1, scale, want, weights, alpha,
                 beta, workspace, node, pair, transitions,
             )  # fmt: skip
-            for t in range(t1 - t0):  # the padding must be zero for the next sequence
-                weights[t, n_labels:] = 0.0
-                alpha[t, n_labels:] = 0.0
         elif want == LOG_Z:
             continue
         elif log_z[i] == -np.inf:
-            node[t0:t1] = 0.0
-            if want == PAIR:
-                pair[t0:t1] = 0.0
+            clear_rows(t0, t1, want, node, pair)
         elif want == PAIR:
             write_pairs(
                 weights, pairwise3, stride, exp_pairwise, exp_transposed, t0, t1 - t0, alpha, pair
@@ -321,9 +324,7 @@ def forward_backward_block(
                 transitions,
             )  # fmt: skip
         elif want == TRANSITIONS:
-            if scale != 1.0:
-                weights[1 : t1 - t0] *= scale
-            add_outer_products(alpha, weights, t1 - t0, products)
+            add_outer_products(alpha, weights, t1 - t0, scale, products)
     if want == TRANSITIONS and stride == 0:
         for i in range(n_labels):
             for j in range(n_labels):

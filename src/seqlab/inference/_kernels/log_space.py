@@ -1,9 +1,9 @@
 """Forward-backward of one chain in log space: the slow, safe twin of the scaled form.
 
-Used where the scaled form could lose a living label: extreme scores, or hard constraints that drive
-a legal path's share towards zero. Rows of ``log alpha`` and ``log beta`` are shifted so that their
-maximum is 0 and the shifts are summed apart: over 10^5 steps the rows stay as exact as the scores of
-single steps. One exponential per pair of labels and step.
+Used where the scaled form could lose a living label: extreme scores, or hard constraints that
+drive a legal path's share towards zero. Rows of ``log alpha`` and ``log beta`` are shifted so
+that their maximum is 0 and the shifts are summed apart: over 10^5 steps the rows stay as exact as
+the scores of single steps. One exponential per pair of labels and step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from seqlab.inference.scores import Floats
 
 @njit(nogil=True, cache=True)
 def recentre(row: Floats, n_labels: int) -> float:
-    """Shift ``row`` so that its maximum is 0; returns what was subtracted (0 for a row of ``-inf``)."""
+    """Shift ``row`` to maximum 0; returns what was subtracted (0 for a row of ``-inf``)."""
     high = -np.inf
     for j in range(n_labels):
         high = max(high, row[j])
@@ -31,7 +31,7 @@ def recentre(row: Floats, n_labels: int) -> float:
 
 @njit(nogil=True, cache=True)
 def log_sum_exp(row: Floats, n_labels: int) -> float:
-    """``log sum_j exp(row[j])``; NaN if an entry is NaN or ``+inf``, ``-inf`` if all are ``-inf``."""
+    """``log sum_j exp(row[j])``; NaN if an entry is NaN or ``+inf``, ``-inf`` for an empty sum."""
     high = -np.inf
     for j in range(n_labels):
         high = max(high, row[j])
@@ -75,6 +75,19 @@ def step_backward(right: Floats, pairwise: Floats, workspace: Floats, out: Float
 
 
 @njit(nogil=True, cache=True)
+def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats) -> None:
+    """Zero marginals for a sequence without a legal labeling."""
+    # Loops, not slices: numba takes seconds to compile the assignment of a slice.
+    n_labels = node.shape[1]
+    for t in range(t0, t1):
+        for i in range(n_labels):
+            node[t, i] = 0.0
+            if want == 2:
+                for j in range(n_labels):
+                    pair[t, i, j] = 0.0
+
+
+@njit(nogil=True, cache=True)
 def forward_backward_log_one(
     unary: Floats,
     pairwise3: Floats,
@@ -109,9 +122,8 @@ def forward_backward_log_one(
             if t == n_steps - 1:
                 value += end[j]
             rows[t, j] = value
-        if t == 0:
-            alpha[0, :n_labels] = 0.0
-        else:
+            alpha[t, j] = 0.0
+        if t > 0:
             step_forward(alpha[t - 1], pairwise3[(t0 + t) * stride], workspace, alpha[t])
         for j in range(n_labels):
             alpha[t, j] += rows[t, j]
@@ -121,9 +133,7 @@ def forward_backward_log_one(
     if want == 0:
         return log_z
     if not math.isfinite(log_z):
-        node[t0:t1] = 0.0
-        if want == 2:
-            pair[t0:t1] = 0.0
+        clear_rows(t0, t1, want, node, pair)
         return log_z
     for j in range(n_labels):
         node[t1 - 1, j] = math.exp(alpha[n_steps - 1, j] - last_sum)
@@ -150,5 +160,7 @@ def forward_backward_log_one(
                         left[i] + pairwise[i, j] + right[j] - local
                     )
     if want == 2:
-        pair[t0] = 0.0
+        for i in range(n_labels):
+            for j in range(n_labels):
+                pair[t0, i, j] = 0.0
     return log_z

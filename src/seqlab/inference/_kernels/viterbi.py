@@ -31,8 +31,16 @@ def transpose_pairwise(pairwise: Floats, out: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
+def copy_pairwise(pairwise: Floats, out: Floats) -> None:
+    """``out[i, j] = pairwise[i, j]``; the padding of ``out`` is left alone."""
+    for i in range(pairwise.shape[0]):
+        for j in range(pairwise.shape[1]):
+            out[i, j] = pairwise[i, j]
+
+
+@njit(nogil=True, cache=True)
 def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
-    """Workspaces ``(transposed, table)`` of `viterbi_one` for sequences of up to ``n_rows`` steps."""
+    """Workspaces ``(transposed, table)`` of `viterbi_one` for up to ``n_rows`` steps."""
     width = padded_width(n_labels)
     return np.full((width, width), -np.inf), np.full((n_rows, width), -np.inf)
 
@@ -131,7 +139,16 @@ def viterbi_block(
         transpose_pairwise(pairwise3[0], transposed)
     for i in range(first, last):
         score[i] = viterbi_one(
-            unary, pairwise3, stride, start, end, offsets[i], offsets[i + 1], transposed, table, labels
+            unary,
+            pairwise3,
+            stride,
+            start,
+            end,
+            offsets[i],
+            offsets[i + 1],
+            transposed,
+            table,
+            labels,
         )
 
 
@@ -154,17 +171,18 @@ def max_marginals_block(
     before, after = np.full(arcs.shape[0], -np.inf), np.full(arcs.shape[0], -np.inf)
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
-        arcs[:n_labels, :n_labels] = pairwise3[0]
+        copy_pairwise(pairwise3[0], arcs)
     for k in range(first, last):
         t0, t1 = offsets[k], offsets[k + 1]
         if t0 == t1:
             continue
         best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
-        before[:n_labels] = start  # best prefix that leads to, but does not count, step t
+        for j in range(n_labels):
+            before[j] = start[j]  # best prefix that leads to, but does not count, step t
         for t in range(t0, t1):
             if t > t0:
                 if stride == 1:
-                    arcs[:n_labels, :n_labels] = pairwise3[t]
+                    copy_pairwise(pairwise3[t], arcs)
                 max_plus(before, arcs, after)
                 before, after = after, before
             for j in range(n_labels):

@@ -1,0 +1,80 @@
+"""The list of real data sets and whether they are at hand."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from seqlab.datasets._registry import DATASETS
+from seqlab.datasets._store import is_present
+
+
+class DatasetInfo(NamedTuple):
+    """What `list_datasets` tells about one data set.
+
+    Attributes
+    ----------
+    name : str
+        ``fetch_<name>`` loads it.
+    task, sequences, tokens, labels : str
+        What it is and how large, as text.
+    terms : str
+        Terms of use in short.
+    home : str
+        Where it is published.
+    urls : tuple of str
+        Addresses that a download uses.
+    urls_tried : bool
+        Whether these addresses were tried when this version of seqlab was made.
+    present : bool
+        Whether it is in ``$SEQLAB_DATA`` or the cache, so that no download is needed.
+    """
+
+    name: str
+    task: str
+    sequences: str
+    tokens: str
+    labels: str
+    terms: str
+    home: str
+    urls: tuple[str, ...]
+    urls_tried: bool
+    present: bool
+
+
+def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
+    """Describe every data set that seqlab can fetch.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Cache to look in; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+
+    Returns
+    -------
+    list of DatasetInfo
+
+    Examples
+    --------
+    >>> from seqlab.datasets import list_datasets
+    >>> [info.name for info in list_datasets()][:3]
+    ['conll2000', 'ud_english_ewt', 'ocr_letters']
+    """
+    table = []
+    for entry in DATASETS:
+        sources = [file.source for file in entry.files if file.source is not None]
+        table.append(
+            DatasetInfo(
+                name=entry.name,
+                task=entry.task,
+                sequences=entry.sequences,
+                tokens=entry.tokens,
+                labels=entry.labels,
+                terms=entry.terms,
+                home=entry.home,
+                urls=tuple(dict.fromkeys(source.url for source in sources)),
+                urls_tried=all(source.tried for source in sources),
+                present=is_present(entry, data_home),
+            )
+        )
+    return table

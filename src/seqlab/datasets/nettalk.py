@@ -1,0 +1,139 @@
+"""NETtalk: English words, each letter with its phoneme and stress."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._registry import NETTALK
+from seqlab.datasets._store import load
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+_TASKS = ("phoneme", "stress", "both")
+_DESCR = """\
+NETtalk corpus
+--------------
+English words aligned with their pronunciation, letter by letter: 20,007 entries (one malformed
+entry of the file is left out), 146,934 letters, 51 phonemes including "-" (silent), 5 stress marks
+(0 1 2 < >), 163 pairs of both. 205 words have more than one entry.
+
+No official split: sample words at random, fix the seed and say so (often 1,000 to train and 1,000
+to test). "common" are the 1,000 most common words as reconstructed by Scott Fahlman.
+
+Copyright (C) 1988 by Terrence J. Sejnowski. Non-commercial research only.
+
+Sejnowski, T. & Rosenberg, C. (1987). Parallel networks that learn to pronounce English text.
+"""
+
+
+def fetch_nettalk(
+    *,
+    task: str = "both",
+    subset: str = "all",
+    first_entry_only: bool = False,
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch | tuple[list[list[tuple[str]]], list[list[str]]]:
+    """Words as sequences of letters, labelled with phoneme and stress.
+
+    Parameters
+    ----------
+    task : {"both", "phoneme", "stress"}, default="both"
+        The label of a letter; "both" is phoneme and stress mark written together.
+    subset : {"all", "common"}, default="all"
+        All entries, or those of the 1,000 most common words.
+    first_entry_only : bool, default=False
+        Keep only the first entry of a word, as Sejnowski and Rosenberg did.
+    return_X_y : bool, default=False
+        Give ``(data, target)`` only.
+    data_home : path, optional
+        Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+        ``$SEQLAB_DATA`` is looked at first.
+    download_if_missing : bool, default=True
+        Whether to download data that is nowhere on this machine.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (list of words of (letter,)), ``target`` (list of label lists), ``words``,
+        ``flags`` (0 regular, 1 irregular, 2 foreign), ``feature_names``, ``target_names``,
+        ``DESCR``.
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be had.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import fetch_nettalk
+    >>> X, y = fetch_nettalk(task="phoneme", return_X_y=True)  # doctest: +SKIP
+    >>> X[1], y[1]  # doctest: +SKIP
+    ([('a',), ('b',), ('a',), ('c',), ('k',)], ['x', 'b', '@', 'k', '-'])
+    """
+    if task not in _TASKS:
+        raise InputError(f"task must be one of {_TASKS}, got {task!r}")
+    if subset not in ("all", "common"):
+        raise InputError(f"subset must be 'all' or 'common', got {subset!r}")
+
+    def text(path: str) -> str:
+        content = load(
+            NETTALK, path, data_home=data_home, download_if_missing=download_if_missing
+        )
+        return content.decode("ascii")
+
+    entries = _parse(text("nettalk.data"))
+    if subset == "common":
+        common = _parse_list(text("nettalk.list"))
+        entries = [entry for entry in entries if entry[0] in common]
+    if first_entry_only:
+        first: dict[str, tuple[str, str, str, int]] = {}
+        for entry in entries:
+            first.setdefault(entry[0], entry)
+        entries = list(first.values())
+    data = [[(letter,) for letter in word] for word, _, _, _ in entries]
+    target = [_labels(phonemes, stress, task) for _, phonemes, stress, _ in entries]
+    if return_X_y:
+        return data, target
+    return make_bunch(
+        data=data,
+        target=target,
+        words=[entry[0] for entry in entries],
+        flags=np.array([entry[3] for entry in entries]),
+        feature_names=["letter"],
+        target_names=sorted({label for labels in target for label in labels}),
+        DESCR=_DESCR,
+    )
+
+
+def _labels(phonemes: str, stress: str, task: str) -> list[str]:
+    if task == "both":
+        return [phoneme + mark for phoneme, mark in zip(phonemes, stress, strict=True)]
+    return list(phonemes if task == "phoneme" else stress)
+
+
+def _parse(text: str) -> list[tuple[str, str, str, int]]:
+    """Word, phonemes, stress and flag of each well-formed entry after the header."""
+    entries = []
+    for line in text.split("\n")[10:]:
+        fields = line.strip().split("\t")
+        if len(fields) != 4:
+            continue
+        word, phonemes, stress, flag = (field.strip() for field in fields)
+        if len(word) == len(phonemes) == len(stress):
+            entries.append((word, phonemes, stress, int(flag)))
+    return entries
+
+
+def _parse_list(text: str) -> set[str]:
+    """Words between the parentheses that follow the rule of asterisks."""
+    _, _, words = text.partition("****\n")
+    return {word.lower() for word in re.findall(r"[A-Z']+", words)}

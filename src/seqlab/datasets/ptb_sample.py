@@ -1,0 +1,123 @@
+"""Penn Treebank sample: base noun phrases and subject-verb phrases."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.data.io import iter_conll
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._registry import PTB_SAMPLE
+from seqlab.datasets._store import load
+from seqlab.datasets._treebank import column_text
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+_LABEL_COLUMN = {"np": 2, "sv": 3}
+_DESCR = """\
+Penn Treebank sample, sections 00 and 01
+----------------------------------------
+WSJ files 0001 to 0199 as shipped with NLTK, with two phrase annotations made out of the trees.
+
+section 00  1,921 sentences, 46,451 tokens, 11,728 base NPs, 3,213 SV phrases
+section 01  1,993 sentences, 47,633 tokens, 11,812 base NPs, 3,226 SV phrases
+
+A token is (word, pos); labels are IOB2. A base NP is an NP without an overt NP inside; an SV phrase
+begins with the subject and ends with the first verb that is not a modal. The rules are ours:
+results are not comparable with papers on the full treebank. Usual split: train on 01, test on 00.
+
+(C) LDC 1995. Non-commercial use only; do not redistribute.
+"""
+
+
+def fetch_ptb_sample(
+    *,
+    section: str = "all",
+    task: str = "np",
+    return_X_y: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    """Sentences of (word, pos) with base noun phrases or subject-verb phrases.
+
+    Parameters
+    ----------
+    section : {"00", "01", "all"}, default="all"
+        Section of the treebank.
+    task : {"np", "sv"}, default="np"
+        Which phrases are the labels.
+    return_X_y : bool, default=False
+        Give ``(data, target)`` only.
+    data_home : path, optional
+        Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+        ``$SEQLAB_DATA`` is looked at first.
+    download_if_missing : bool, default=True
+        Whether to download data that is nowhere on this machine.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (list of sentences of (word, pos)), ``target`` (list of label lists), ``split``
+        (array: section of each sentence), ``feature_names``, ``target_names``, ``DESCR``.
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be had.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import fetch_ptb_sample
+    >>> X, y = fetch_ptb_sample(section="01", task="sv", return_X_y=True)  # doctest: +SKIP
+    """
+    if section not in ("00", "01", "all"):
+        raise InputError(f"section must be '00', '01' or 'all', got {section!r}")
+    if task not in _LABEL_COLUMN:
+        raise InputError(f"task must be 'np' or 'sv', got {task!r}")
+    content = load(
+        PTB_SAMPLE,
+        "wsj_sample_np_sv.txt",
+        data_home=data_home,
+        download_if_missing=download_if_missing,
+        extract=_columns_of_archive,
+    )
+    # Files are in the order of their names: section 01 begins with the first file wsj_01xx.
+    text = content.decode("ascii")
+    border = text.index("-DOCSTART- wsj_01")
+    data: list[list[tuple[str, ...]]] = []
+    target: list[list[str]] = []
+    split: list[str] = []
+    for name, part in (("00", text[:border]), ("01", text[border:])):
+        if section not in (name, "all"):
+            continue
+        for tokens, labels in iter_conll(io.StringIO(part), sep=" ", label=_LABEL_COLUMN[task]):
+            data.append([token[:2] for token in tokens])
+            target.append(labels or [])
+            split.append(name)
+    if return_X_y:
+        return data, target
+    return make_bunch(
+        data=data,
+        target=target,
+        split=np.array(split),
+        feature_names=["word", "pos"],
+        target_names=sorted({label for labels in target for label in labels}),
+        DESCR=_DESCR,
+    )
+
+
+def _columns_of_archive(raw: bytes) -> bytes:
+    """Word, pos and the two label columns out of the archive's bracketed files."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        documents = {
+            name.rpartition("/")[2].removesuffix(".mrg"): archive.read(name).decode("ascii")
+            for name in archive.namelist()
+            if "/combined/" in name and name.endswith(".mrg")
+        }
+    return column_text(documents)

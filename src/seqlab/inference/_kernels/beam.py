@@ -1,0 +1,215 @@
+"""Beam search: Viterbi on the chain that keeps only the best ``width`` labels of every step.
+
+Forwards, ``value[t, j] = unary[t, j] + max_{i kept} value[t-1, i] + pairwise[t][i, j]``
+(``start`` joins the first row, ``end`` the last) and the ``width`` labels with the largest value
+are kept. Then the best path through the kept labels is read off as in exact Viterbi: suffix
+values backwards, labels forwards, ties to the lexicographically first. With ``width = L`` the
+result is that of exact Viterbi.
+
+With ``gold`` given, the search stops at the first step where the gold label falls out of the beam
+and the best *prefix* up to there is returned: the early update of Collins & Roark (2004).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from seqlab.inference._kernels.dense import longest
+from seqlab.inference.scores import Floats
+
+Ints = NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def keep_best(values: Floats, n_labels: int, width: int, forced: int, kept: Ints) -> int:
+    """Labels of the ``width`` largest finite ``values`` into ``kept``, in rising order.
+
+    Ties go to the lower label. The label ``forced``, if not negative and legal, is always among
+    them. Returns their number.
+    """
+    count = 0
+    if forced >= 0 and values[forced] > -np.inf:
+        kept[0] = forced
+        count = 1
+    protected = count
+    for j in range(n_labels):
+        if values[j] == -np.inf or (protected == 1 and j == forced):
+            continue
+        if count == width:
+            if count == protected or not values[j] > values[kept[count - 1]]:
+                continue
+            count -= 1
+        place = count  # kept stays sorted by falling value behind the protected label
+        while place > protected and values[j] > values[kept[place - 1]]:
+            kept[place] = kept[place - 1]
+            place -= 1
+        kept[place] = j
+        count += 1
+    for r in range(1, count):  # few labels: insertion sort
+        label, place = kept[r], r
+        while place > 0 and kept[place - 1] > label:
+            kept[place] = kept[place - 1]
+            place -= 1
+        kept[place] = label
+    return count
+
+
+@njit(nogil=True, cache=True)
+def beam_workspace(
+    n_labels: int, n_rows: int, width: int
+) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """Workspaces ``(kept, n_kept, table, values, candidates)`` of `beam_one`."""
+    return (
+        np.zeros((n_rows, width), dtype=np.int64),
+        np.zeros(n_rows, dtype=np.int64),
+        np.zeros((n_rows, width)),
+        np.zeros(n_labels),
+        np.zeros(n_labels),
+    )
+
+
+@njit(nogil=True, cache=True)
+def beam_one(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    t0: int,
+    t1: int,
+    gold: Ints,
+    kept: Ints,
+    n_kept: Ints,
+    table: Floats,
+    values: Floats,
+    candidates: Floats,
+    labels: Ints,
+) -> tuple[float, int]:
+    """Best labeling of rows ``t0:t1`` within the beam into ``labels[t0:...]``.
+
+    Parameters
+    ----------
+    gold : int array of shape (n_steps,) or (0,)
+        True labels, in the rows of ``unary``, for early stopping; size 0 for a full search.
+    kept, n_kept, table, values, candidates
+        From `beam_workspace`, which fixes the beam's width.
+    labels : int array of shape (n_steps,)
+        Receives the labeling.
+
+    Returns
+    -------
+    score : float
+        Score of the labeling or prefix; ``-inf`` if the beam lost every legal path.
+    n_done : int
+        Number of labeled steps: ``t1 - t0``, or less if the gold label fell out of the beam at
+        step ``n_done - 1``. The ``end`` scores count from the last step on only.
+    """
+    n_labels, width, n_steps = unary.shape[1], kept.shape[1], t1 - t0
+    n_done = n_steps
+    for t in range(n_steps):
+        if t == 0:
+            for j in range(n_labels):
+                candidates[j] = start[j]
+        else:
+            for j in range(n_labels):
+                candidates[j] = -np.inf
+            for r in range(n_kept[t - 1]):
+                label = kept[t - 1, r]
+                arcs, a = pairwise3[(t0 + t) * stride, label], values[label]
+                for j in range(n_labels):
+                    value = a + arcs[j]
+                    candidates[j] = value if value > candidates[j] else candidates[j]
+        for j in range(n_labels):
+            values[j] = candidates[j] + unary[t0 + t, j]
+        if t == n_steps - 1:
+            for j in range(n_labels):
+                values[j] += end[j]
+        n_kept[t] = keep_best(values, n_labels, width, -1, kept[t])
+        if n_kept[t] == 0:
+            return -np.inf, 0
+        if gold.size > 0:
+            found = False
+            for r in range(n_kept[t]):
+                found = found or kept[t, r] == gold[t0 + t]
+            if not found:
+                n_done = t + 1
+                break
+    return decode_kept(
+        unary, pairwise3, stride, start, end, t0, n_done, n_done == n_steps,
+        kept, n_kept, table, labels,
+    ), n_done  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def decode_kept(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    t0: int,
+    n_steps: int,
+    with_end: bool,
+    kept: Ints,
+    n_kept: Ints,
+    table: Floats,
+    labels: Ints,
+) -> float:
+    """Exact Viterbi of the first ``n_steps`` steps over the kept labels; returns the score."""
+    if n_steps == 0:
+        return 0.0
+    for t in range(n_steps - 1, -1, -1):
+        for r in range(n_kept[t]):
+            i = kept[t, r]
+            best = 0.0
+            if t < n_steps - 1:
+                best = -np.inf
+                for q in range(n_kept[t + 1]):
+                    value = pairwise3[(t0 + t + 1) * stride, i, kept[t + 1, q]] + table[t + 1, q]
+                    best = value if value > best else best
+            elif with_end:
+                best = end[i]
+            table[t, r] = best + unary[t0 + t, i]
+    best, label = -np.inf, 0
+    for r in range(n_kept[0]):
+        value = start[kept[0, r]] + table[0, r]
+        if value > best:
+            best, label = value, kept[0, r]
+    labels[t0] = label
+    for t in range(1, n_steps):
+        highest, arcs = -np.inf, pairwise3[(t0 + t) * stride, label]
+        label = 0
+        for r in range(n_kept[t]):
+            value = arcs[kept[t, r]] + table[t, r]
+            if value > highest:
+                highest, label = value, kept[t, r]
+        labels[t0 + t] = label
+    return best
+
+
+@njit(nogil=True, cache=True)
+def beam_block(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    offsets: Ints,
+    first: int,
+    last: int,
+    width: int,
+    labels: Ints,
+    score: Floats,
+) -> None:
+    """`beam_one`, full search, on the sequences ``first <= i < last``."""
+    kept, n_kept, table, values, candidates = beam_workspace(
+        unary.shape[1], longest(offsets, first, last), width
+    )
+    no_gold = np.zeros(0, dtype=np.int64)
+    for i in range(first, last):
+        score[i], _ = beam_one(
+            unary, pairwise3, stride, start, end, offsets[i], offsets[i + 1], no_gold,
+            kept, n_kept, table, values, candidates, labels,
+        )  # fmt: skip

@@ -1,0 +1,142 @@
+"""Sparse forward-backward: only the ``width`` labels with the largest ``alpha`` live at every step.
+
+``alpha`` is computed for all labels from the kept labels of the step before, then all but the
+largest are dropped; ``beta`` and the marginals are those of the chain restricted to the kept
+labels, and ``log_z`` is its log-partition (at most the exact one). In log space: O(T B L)
+exponentials.
+
+Reference: beam-search training of conditional random fields (Pal, Sutton & McCallum, 2006).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from seqlab.inference._kernels.beam import Ints, keep_best
+from seqlab.inference._kernels.dense import longest
+from seqlab.inference._kernels.log_space import clear_rows, log_sum_exp
+from seqlab.inference.scores import Floats
+
+
+@njit(nogil=True, cache=True)
+def sparse_forward_step(
+    alpha: Floats, kept: Ints, n_kept: int, pairwise: Floats, highs: Floats, out: Floats
+) -> None:
+    """``out[j] = log sum_r exp(alpha[r] + pairwise[kept[r], j])`` over the kept labels."""
+    n_labels = out.shape[0]
+    for j in range(n_labels):
+        highs[j] = -np.inf
+        out[j] = 0.0
+    for r in range(n_kept):
+        arcs = pairwise[kept[r]]
+        for j in range(n_labels):
+            value = alpha[r] + arcs[j]
+            highs[j] = value if value > highs[j] else highs[j]
+    for j in range(n_labels):
+        highs[j] = highs[j] if highs[j] > -np.inf else 0.0
+    for r in range(n_kept):
+        arcs = pairwise[kept[r]]
+        for j in range(n_labels):
+            out[j] += math.exp(alpha[r] + arcs[j] - highs[j])
+    for j in range(n_labels):
+        out[j] = highs[j] + math.log(out[j]) if out[j] != 0.0 else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def beam_marginals_block(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    offsets: Ints,
+    first: int,
+    last: int,
+    width: int,
+    gold: Ints,
+    with_pairs: bool,
+    log_z: Floats,
+    node: Floats,
+    pair: Floats,
+) -> None:
+    """Beam marginals of a block, dropped labels 0.
+
+    ``gold`` (n_steps,) is forced into the beam, taking the last place if it would fall out; size
+    0 for none. ``node`` (n_steps, n_labels) and, if ``with_pairs``, ``pair`` (n_steps, n_labels,
+    n_labels) are set in the rows of the block; ``log_z`` is ``-inf`` where the beam lost every
+    legal path.
+    """
+    n_labels = unary.shape[1]
+    n_rows = longest(offsets, first, last)
+    kept = np.zeros((n_rows, width), dtype=np.int64)
+    n_kept = np.zeros(n_rows, dtype=np.int64)
+    alpha = np.zeros((n_rows, width))  # log alpha of the kept labels, maximum 0
+    values, workspace = np.zeros(n_labels), np.zeros(n_labels)
+    beta, right = np.zeros(width), np.zeros(width)
+    for k in range(first, last):
+        t0, n_steps = offsets[k], offsets[k + 1] - offsets[k]
+        clear_rows(t0, t0 + n_steps, 2 if with_pairs else 1, node, pair)
+        log_z[k] = 0.0
+        for t in range(n_steps):
+            if t == 0:
+                for j in range(n_labels):
+                    values[j] = start[j]
+            else:
+                sparse_forward_step(
+                    alpha[t - 1], kept[t - 1], n_kept[t - 1], pairwise3[(t0 + t) * stride],
+                    workspace, values,
+                )  # fmt: skip
+            for j in range(n_labels):
+                values[j] += unary[t0 + t, j]
+            if t == n_steps - 1:
+                for j in range(n_labels):
+                    values[j] += end[j]
+            forced = gold[t0 + t] if gold.size > 0 else -1
+            n_kept[t] = keep_best(values, n_labels, width, forced, kept[t])
+            if n_kept[t] == 0:
+                log_z[k] = -np.inf
+                break
+            high = values.max()
+            log_z[k] += high
+            for r in range(n_kept[t]):
+                alpha[t, r] = values[kept[t, r]] - high
+        if n_steps == 0 or log_z[k] == -np.inf:
+            continue
+        log_z[k] += log_sum_exp(alpha[n_steps - 1], n_kept[n_steps - 1])
+        for r in range(width):
+            beta[r] = 0.0
+        for t in range(n_steps - 1, -1, -1):
+            for r in range(n_kept[t]):
+                workspace[r] = alpha[t, r] + beta[r]
+            local = log_sum_exp(workspace, n_kept[t])
+            for r in range(n_kept[t]):
+                node[t0 + t, kept[t, r]] = math.exp(workspace[r] - local)
+            if t == 0:
+                break
+            pairwise = pairwise3[(t0 + t) * stride]
+            high = -np.inf
+            for r in range(n_kept[t]):
+                right[r] = beta[r] + unary[t0 + t, kept[t, r]]
+                if t == n_steps - 1:
+                    right[r] += end[kept[t, r]]
+                high = max(high, right[r])
+            for r in range(n_kept[t]):
+                right[r] -= high
+            for q in range(n_kept[t - 1]):
+                for r in range(n_kept[t]):
+                    workspace[r] = pairwise[kept[t - 1, q], kept[t, r]] + right[r]
+                beta[q] = log_sum_exp(workspace, n_kept[t])
+            if with_pairs:
+                for q in range(n_kept[t - 1]):
+                    workspace[q] = alpha[t - 1, q] + beta[q]
+                local = log_sum_exp(workspace, n_kept[t - 1])
+                for q in range(n_kept[t - 1]):
+                    i = kept[t - 1, q]
+                    for r in range(n_kept[t]):
+                        j = kept[t, r]
+                        pair[t0 + t, i, j] = math.exp(
+                            alpha[t - 1, q] + pairwise[i, j] + right[r] - local
+                        )

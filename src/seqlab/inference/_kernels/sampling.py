@@ -1,0 +1,116 @@
+"""Posterior samples of chains: forward filter, backward sample.
+
+With ``alpha`` from the forward pass, the last label is drawn from ``alpha[T-1]`` and every
+earlier one from ``P(y_{t-1} = i | y_t = j) ~ alpha[t-1, i] exp(pairwise[t][i, j])``. All uniform
+numbers are drawn by the caller, one per step and sample, so that the result does not depend on
+threads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from seqlab.inference._kernels.dense import exp_matrix, longest, padded_width
+from seqlab.inference._kernels.forward_backward import LOG_Z, MAX_RANGE, forward, load_rows
+from seqlab.inference._kernels.log_space import forward_backward_log_one
+from seqlab.inference.scores import Floats
+
+
+@njit(nogil=True, cache=True)
+def draw(weights: Floats, n_labels: int, uniform: float) -> int:
+    """Index drawn with probability proportional to ``weights``, by inversion."""
+    total = 0.0
+    for i in range(n_labels):
+        total += weights[i]
+    threshold, cumulated, chosen = uniform * total, 0.0, 0
+    for i in range(n_labels):
+        if weights[i] > 0.0:
+            cumulated += weights[i]
+            chosen = i
+            if cumulated > threshold:
+                break
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def predecessor_weights(
+    alpha: Floats, arcs: Floats, label: int, in_logs: bool, out: Floats
+) -> None:
+    """``out[i]`` proportional to ``alpha[i] * exp(arcs[i, label])``, largest factor scaled to 1.
+
+    ``alpha`` holds logarithms if ``in_logs``.
+    """
+    n_labels = arcs.shape[0]
+    high = -np.inf
+    for i in range(n_labels):
+        out[i] = arcs[i, label] + (alpha[i] if in_logs else 0.0)
+        if out[i] > high and (in_logs or alpha[i] > 0.0):
+            high = out[i]
+    for i in range(n_labels):
+        if in_logs:
+            out[i] = math.exp(out[i] - high)
+        else:
+            out[i] = alpha[i] * math.exp(out[i] - high) if alpha[i] > 0.0 else 0.0
+
+
+@njit(nogil=True, cache=True)
+def sample_block(
+    unary: Floats,
+    pairwise3: Floats,
+    stride: int,
+    start: Floats,
+    end: Floats,
+    offsets: NDArray[np.int64],
+    first: int,
+    last: int,
+    uniforms: Floats,
+    labels: NDArray[np.int64],
+    log_z: Floats,
+) -> None:
+    """Samples into ``labels`` (n_samples, n_steps) from ``uniforms`` of the same shape."""
+    n_labels = unary.shape[1]
+    width = padded_width(n_labels)
+    n_rows = longest(offsets, first, last)
+    weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
+    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
+    beta, workspace = np.zeros(width), np.zeros(width)
+    unused = np.zeros((0, n_labels))
+    unused3 = np.zeros((0, n_labels, n_labels))
+    pair_spread = 0.0
+    if stride == 0:
+        _, pair_spread = exp_matrix(pairwise3[0], exp_pairwise, exp_transposed)
+    for k in range(first, last):
+        t0, t1 = offsets[k], offsets[k + 1]
+        if t0 == t1:
+            log_z[k] = 0.0
+            continue
+        _, spread = load_rows(unary, start, end, t0, t1, weights)
+        log_z[k] = np.nan
+        if spread + pair_spread <= MAX_RANGE:
+            log_z[k] = forward(
+                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
+            )
+        in_logs = math.isnan(log_z[k])
+        if in_logs:
+            log_z[k] = forward_backward_log_one(
+                unary, pairwise3, stride, start, end, t0, t1, 1.0, LOG_Z, weights, alpha,
+                beta, workspace, unused, unused3, unused,
+            )  # fmt: skip
+        if not math.isfinite(log_z[k]):
+            continue
+        for s in range(labels.shape[0]):
+            row = alpha[t1 - 1 - t0]
+            for i in range(n_labels):
+                workspace[i] = math.exp(row[i]) if in_logs else row[i]
+            label = draw(workspace, n_labels, uniforms[s, t1 - 1])
+            labels[s, t1 - 1] = label
+            for t in range(t1 - 1, t0, -1):
+                predecessor_weights(
+                    alpha[t - 1 - t0], pairwise3[t * stride], label, in_logs, workspace
+                )
+                label = draw(workspace, n_labels, uniforms[s, t - 1])
+                labels[s, t - 1] = label

@@ -1,0 +1,88 @@
+"""Labelings drawn from the posterior."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+from seqlab.inference._kernels.sampling import sample_block
+from seqlab.inference._prepare import chain_arrays, over_blocks, prepare, require_legal
+from seqlab.inference.scores import ChainScores, Mask
+
+RandomState: TypeAlias = "int | np.random.RandomState | np.random.Generator | None"
+
+
+def sample(
+    scores: ChainScores,
+    n: int,
+    random_state: RandomState = None,
+    *,
+    mask: Mask | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.int64]:
+    """Independent labelings drawn from ``P(y) = exp(score(y)) / Z``.
+
+    Parameters
+    ----------
+    scores : ChainScores
+        Scores of all sequences.
+    n : int
+        Number of labelings per sequence.
+    random_state : int, RandomState, Generator or None
+        Source of the uniform numbers, one per step and labeling, all drawn before the work is
+        split: the same labelings for any ``n_jobs``.
+    mask : Mask, optional
+        Labelings never to draw.
+    n_jobs : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    int64 array of shape (n, n_steps)
+        One labeling of all sequences, stacked, per row.
+
+    Notes
+    -----
+    Forward filter, backward sample: O(T L^2 + n T L) for a sequence of T steps and L labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqlab.inference import ChainScores, sample
+    >>> scores = ChainScores(np.array([[9.0, 0], [0, 9]]), np.zeros((2, 2)))
+    >>> sample(scores, 3, random_state=0)
+    array([[0, 1],
+           [0, 1],
+           [0, 1]])
+    """
+    if n < 0:
+        raise InputError(f"n must not be negative, got {n}")
+    scores = prepare(scores, mask)
+    uniforms = _uniforms(random_state, (int(n), scores.n_steps))
+    labels = np.zeros(uniforms.shape, dtype=np.int64)
+    log_z = np.zeros(scores.n_sequences)
+    arrays = chain_arrays(scores)
+    over_blocks(
+        scores,
+        lambda first, last: sample_block(*arrays, first, last, uniforms, labels, log_z),
+        n_jobs,
+        work_per_step=int(n) * scores.n_labels,
+    )
+    require_legal(scores, log_z)
+    return labels
+
+
+def _uniforms(random_state: RandomState, shape: tuple[int, int]) -> NDArray[np.float64]:
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.random_sample(shape)
+    if isinstance(random_state, np.random.Generator):
+        return random_state.random(shape)
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return np.random.default_rng(random_state).random(shape)
+    raise InputError(
+        "random_state must be an integer, a RandomState, a Generator or None, "
+        f"got {type(random_state).__name__}"
+    )

@@ -1,0 +1,140 @@
+"""IndependentLabeler: any scikit-learn classifier, position by position.
+
+The steps of all sequences are the classifier's samples; neighbours play no part. The baseline of every
+sequential method, and the inner learner of some (stacking, output codes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.inference import ChainScores
+from seqlab.models._chain import ChainLabeler, DistributionMixin
+
+
+def _has_proba(self: IndependentLabeler) -> bool:
+    inner = getattr(self, "estimator_", self.estimator)
+    return inner is None or hasattr(inner, "predict_proba")
+
+
+def _has_scores(self: IndependentLabeler) -> bool:
+    inner = getattr(self, "estimator_", self.estimator)
+    return _has_proba(self) or hasattr(inner, "decision_function")
+
+
+class IndependentLabeler(DistributionMixin, ChainLabeler):
+    """Label every step on its own with a scikit-learn classifier.
+
+    The probability of a labeling is the product of the classifier's probabilities.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, default=None
+        ``LogisticRegression(max_iter=1000)`` where None.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    classes_ : array of shape (n_labels,)
+
+    See Also
+    --------
+    LinearChainCRF : the same features, with transitions.
+
+    Notes
+    -----
+    Methods exist where the classifier can honour them: `predict_proba` and `sequence_log_proba` need its
+    ``predict_proba``; `predict_nbest`, `decision_function` and constraints need that or its
+    ``decision_function``.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import BernoulliNB
+    >>> from seqlab import IndependentLabeler
+    >>> X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=dog"], ["w=barks"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
+    >>> labeler = IndependentLabeler(BernoulliNB()).fit(X, y)
+    >>> labeler.predict([[["w=dog"]]])
+    [array(['NOUN'], dtype='<U4')]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {"estimator": [HasMethods(["fit", "predict"]), None]}
+
+    def __init__(self, estimator: Any = None) -> None:
+        self.estimator = estimator
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+    ) -> IndependentLabeler:
+        """Fit the classifier on all steps.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,) or (n_steps,), optional
+            Needs a classifier that takes sample weights.
+        """
+        data = self._read_training(X, y, sample_weight, lengths)
+        inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        self.estimator_ = clone(inner)
+        if self.classes_.size == 1 and self.estimator is None:
+            raise InputError(f"y holds one class only ({self.classes_[0]!r}): nothing to tell apart")
+        options = {}
+        if sample_weight is not None:
+            if not has_fit_parameter(self.estimator_, "sample_weight"):
+                name = type(self.estimator_).__name__
+                raise InputError(f"{name} takes no sample_weight")
+            options["sample_weight"] = data.step_weights
+        self.estimator_.fit(data.X.matrix, self.classes_[data.codes], **options)
+        return self
+
+    def _predict_codes(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
+        if mask is not None:
+            if not _has_scores(self):
+                name = type(self.estimator_).__name__
+                raise InputError(f"constraints need scores, and {name} offers none")
+            return super()._predict_codes(X, mask)
+        if X.n_steps == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.searchsorted(self.classes_, self.estimator_.predict(X.matrix))
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        n_labels = self.classes_.size
+        none = np.zeros((n_labels, n_labels))
+
+        def scores(first: int, last: int) -> ChainScores:
+            begin, stop = int(X.offsets[first]), int(X.offsets[last])
+            offsets = X.offsets[first : last + 1] - begin
+            if begin == stop:
+                return ChainScores(np.zeros((0, n_labels)), none, offsets=offsets)
+            return ChainScores(self._step_scores(X.matrix[begin:stop]), none, offsets=offsets)
+
+        return scores
+
+    def _step_scores(self, matrix: Any) -> NDArray[np.float64]:
+        """Log-probabilities where the classifier has them, else its decision values."""
+        if hasattr(self.estimator_, "predict_proba"):
+            with np.errstate(divide="ignore"):
+                return np.log(self.estimator_.predict_proba(matrix))
+        decision = self.estimator_.decision_function(matrix)
+        return np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
+
+    predict_proba = available_if(_has_proba)(DistributionMixin.predict_proba)
+    sequence_log_proba = available_if(_has_proba)(
+        DistributionMixin.sequence_log_proba
+    )
+    predict_nbest = available_if(_has_scores)(ChainLabeler.predict_nbest)
+    decision_function = available_if(_has_scores)(ChainLabeler.decision_function)

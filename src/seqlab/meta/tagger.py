@@ -1,0 +1,153 @@
+"""Tagger: features and labeler as one estimator.
+
+What `sklearn.pipeline.Pipeline` is to classifiers, for sequences: it also forwards what only
+labelers have (`predict_nbest`, `sequence_log_proba`, constraints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.models.crf import LinearChainCRF
+
+
+def _labeler_has(name: str) -> Callable[[Tagger], bool]:
+    def check(self: Tagger) -> bool:
+        labeler = getattr(self, "labeler_", self.labeler)
+        return hasattr(LinearChainCRF() if labeler is None else labeler, name)
+
+    return check
+
+
+class Tagger(BaseEstimator):
+    """Feature extraction and a labeler, as one estimator.
+
+    Parameters
+    ----------
+    features : transformer or None, default=None
+        Turns what the user has (tokens, lines, dicts) into what the labeler takes; None passes X
+        on as it is.
+    labeler : labeler or None, default=None
+        ``LinearChainCRF()`` where None.
+
+    Attributes
+    ----------
+    features_ : transformer or None
+        The fitted transformer.
+    labeler_ : labeler
+        The fitted labeler.
+    classes_ : array of shape (n_labels,)
+        The labeler's classes. ``n_iter_``, ``converged_`` and ``history_`` are the labeler's too.
+
+    Notes
+    -----
+    Parameters of the parts are named ``features__...`` and ``labeler__...`` in `set_params` and
+    grid searches.
+
+    Examples
+    --------
+    >>> from seqlab import LinearChainCRF, SequenceVectorizer, Tagger
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}]]
+    >>> y = [["DET", "NOUN"], ["NOUN"]]
+    >>> tagger = Tagger(SequenceVectorizer(), LinearChainCRF(c2=0.1)).fit(X, y)
+    >>> tagger.predict([[{"word": "the"}, {"word": "dog"}]])
+    [array(['DET', 'NOUN'], dtype='<U4')]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "features": [HasMethods(["fit", "transform"]), None],
+        "labeler": [HasMethods(["fit", "predict"]), None],
+    }
+
+    def __init__(self, features: Any = None, labeler: Any = None) -> None:
+        self.features = features
+        self.labeler = labeler
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None) -> Tagger:
+        """Fit the features, then the labeler on what they give.
+
+        Parameters
+        ----------
+        X : whatever ``features`` takes
+        y : list of label sequences
+        sample_weight, lengths : passed on to the labeler
+        """
+        self.features_ = None if self.features is None else clone(self.features)
+        self.labeler_ = LinearChainCRF() if self.labeler is None else clone(self.labeler)
+        if self.features_ is not None:
+            X = self.features_.fit_transform(X, y)
+        options = {"sample_weight": sample_weight, "lengths": lengths}
+        self.labeler_.fit(X, y, **{k: v for k, v in options.items() if v is not None})
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """The labeler's classes."""
+        return self.labeler_.classes_
+
+    @property
+    def n_iter_(self) -> Any:
+        """The labeler's iterations."""
+        return self.labeler_.n_iter_
+
+    @property
+    def converged_(self) -> Any:
+        """Whether the labeler's training converged."""
+        return self.labeler_.converged_
+
+    @property
+    def history_(self) -> Any:
+        """The labeler's training history."""
+        return self.labeler_.history_
+
+    def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Labels of each sequence; see the labeler's `predict`."""
+        return self._ask("predict", X, lengths=lengths, constraints=constraints)
+
+    @available_if(_labeler_has("predict_proba"))
+    def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Probability of each label at each step; see the labeler's `predict_proba`."""
+        return self._ask("predict_proba", X, lengths=lengths, constraints=constraints)
+
+    @available_if(_labeler_has("predict_nbest"))
+    def predict_nbest(
+        self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
+    ) -> Any:
+        """The ``n`` best labelings of each sequence; see the labeler's `predict_nbest`."""
+        return self._ask("predict_nbest", X, n, lengths=lengths, constraints=constraints)
+
+    @available_if(_labeler_has("decision_function"))
+    def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Scores of each label at each step; see the labeler's `decision_function`."""
+        return self._ask("decision_function", X, lengths=lengths, constraints=constraints)
+
+    @available_if(_labeler_has("sequence_log_proba"))
+    def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> Any:
+        """Log-probability of each labeling; see the labeler's `sequence_log_proba`."""
+        return self._ask("sequence_log_proba", X, y, lengths=lengths)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        """Token accuracy; see the labeler's `score`."""
+        return self._ask("score", X, y, sample_weight=sample_weight, lengths=lengths)
+
+    def _ask(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
+        """Call a method of the labeler on transformed X, with the options that were given."""
+        check_is_fitted(self, "labeler_")
+        if self.features_ is not None:
+            X = self.features_.transform(X)
+        given = {name: value for name, value in options.items() if value is not None}
+        return getattr(self.labeler_, method)(X, *args, **given)

@@ -1,0 +1,279 @@
+"""StructuredPerceptron: the averaged or voted perceptron on chains (Collins 2002).
+
+For each training sequence: decode under the current weights; where the labeling is wrong, add the features
+of the gold labeling and take away those of the decoded one. The averaged perceptron predicts with the mean
+of all weight vectors met on the way; the voted one lets each of them vote, as often as it survived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.inference import ChainScores, Mask, beam, viterbi
+from seqlab.models._base import TrainingData
+from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
+from seqlab.optim import Monitor
+from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
+from seqlab.structures.perceptron_state import PerceptronState
+
+
+class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
+    """Averaged or voted structured perceptron.
+
+    Parameters
+    ----------
+    combination : {"averaged", "voted", "last"}, default="averaged"
+        How the weight vectors met in training predict together: their mean; a vote of all of them,
+        position by position, each counted as often as it survived (one decoding per stored vector: for
+        small data); or only the last one.
+    max_iter : int, default=10
+        Passes over the data. There is no optimum to converge to: more passes fit the data closer.
+    tol : float, default=0.0
+        Stop when the share of wrong labels in a pass is at most this.
+    beam_width : int or None, default=None
+        Labels kept per step in decoding; None for exact decoding.
+    early_update : bool, default=False
+        With a beam: stop at the step where the gold label falls out of the beam and update on the
+        prefix, so that every update is on a genuine error.
+    all_states, all_transitions, min_freq, boundary
+        Which parameters exist; see `LinearChainCRF` (``boundary`` is a bool here).
+    temperature : float, default=1.0
+        Scores are divided by it before `predict_proba`.
+    shuffle : bool, default=True
+        Visit the sequences in a new order in each pass.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, default=None
+        Threads of prediction; training is sequential by nature.
+    verbose : bool, default=False
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+    coef_, transitions_, start_, end_
+        Weights, as in `LinearChainCRF`; of the mean vector where the combination is "voted".
+    votes_ : CSR matrix of shape (n_updates + 1, n_params) or None
+        For "voted": the updates in order; row k is added to the vector before it.
+    survival_ : array of shape (n_updates + 1,) or None
+        For "voted": steps that each vector survived.
+    n_iter_ : int
+    converged_ : bool
+        Whether the last pass met ``tol``.
+    history_ : dict of str to list
+        iteration, objective (wrong labels of the pass), seconds, n_updates.
+
+    Notes
+    -----
+    `predict_proba` reads the scores as log-potentials of a chain. They are not calibrated: raise
+    ``temperature`` to make them less extreme. Each pass costs O(T (L^2 + L F)); with a beam of width B,
+    O(T (B L + L F)).
+
+    References
+    ----------
+    Collins (2002), *Discriminative training methods for hidden Markov models*. Freund & Schapire (1999),
+    *Large margin classification using the perceptron algorithm*. Collins & Roark (2004), *Incremental
+    parsing with the perceptron algorithm*.
+
+    Examples
+    --------
+    >>> from seqlab import StructuredPerceptron
+    >>> X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=dogs"], ["w=bark"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
+    >>> model = StructuredPerceptron(random_state=0).fit(X, y)
+    >>> model.predict([[["w=the"], ["w=cat"], ["w=barks"]]])
+    [array(['DET', 'NOUN', 'VERB'], dtype='<U4')]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "combination": [StrOptions({"averaged", "voted", "last"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "beam_width": [Interval(Integral, 1, None, closed="left"), None],
+        "early_update": ["boolean"],
+        "all_states": ["boolean"],
+        "all_transitions": ["boolean"],
+        "min_freq": [Interval(Real, 0, None, closed="left")],
+        "boundary": ["boolean"],
+        "temperature": [Interval(Real, 0, None, closed="neither")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        combination: str = "averaged",
+        max_iter: int = 10,
+        tol: float = 0.0,
+        beam_width: int | None = None,
+        early_update: bool = False,
+        all_states: bool = False,
+        all_transitions: bool = False,
+        min_freq: float = 0,
+        boundary: bool = True,
+        temperature: float = 1.0,
+        shuffle: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.combination = combination
+        self.max_iter = max_iter
+        self.tol = tol
+        self.beam_width = beam_width
+        self.early_update = early_update
+        self.all_states = all_states
+        self.all_transitions = all_transitions
+        self.min_freq = min_freq
+        self.boundary = boundary
+        self.temperature = temperature
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+    ) -> StructuredPerceptron:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,), optional
+            Size of the updates of each sequence.
+        """
+        if self.early_update and self.beam_width is None:
+            raise InputError("early_update needs a beam: set beam_width")
+        if self.early_update and self.combination == "voted":
+            raise InputError("early_update goes with 'averaged' or 'last', not with 'voted'")
+        data = self._read_training(X, y, sample_weight, lengths)
+        data.X = as_csr(data.X)
+        structure = ChainStructure.from_data(
+            data.X,
+            data.codes,
+            self.classes_.size,
+            all_states=self.all_states,
+            all_transitions=self.all_transitions,
+            min_freq=self.min_freq,
+            boundary=self.boundary,
+        )
+        state = PerceptronState(structure)
+        votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
+        self.n_iter_, self.converged_ = 0, False
+        with Monitor(type(self).__name__, self.max_iter, self.verbose) as monitor:
+            try:
+                self._run_passes(data, state, votes, monitor)
+            finally:  # an interrupt leaves the weights of the last full pass
+                w = state.current() if self.combination == "last" else state.average()
+                self._store(structure, w, votes, state.n_steps)
+                self.history_ = monitor.history
+        return self
+
+    def _run_passes(
+        self, data: TrainingData, state: PerceptronState, votes: list[Any], monitor: Monitor
+    ) -> None:
+        random_state = check_random_state(self.random_state)
+        order = np.arange(len(data.X))
+        for iteration in range(1, self.max_iter + 1):
+            if self.shuffle:
+                order = random_state.permutation(len(data.X))
+            first_step = state.n_steps
+            n_wrong, decoded, updated = state.run_pass(
+                data.X,
+                data.codes,
+                data.sequence_weights,
+                order,
+                beam_width=self.beam_width or 0,
+                early_update=self.early_update,
+            )
+            if self.combination == "voted":
+                changed = order[updated[order]]
+                moment = first_step + np.flatnonzero(updated[order]) + 1
+                change = _updates(state.structure, data, decoded, changed)
+                votes.append((change, moment))
+            self.n_iter_ = iteration
+            self.converged_ = n_wrong <= self.tol * data.X.n_steps
+            monitor.record(iteration, n_wrong, n_updates=int(updated.sum()))
+            if self.converged_:
+                break
+
+    def _store(
+        self, structure: ChainStructure, w: NDArray[np.float64], votes: list[Any], n_steps: int
+    ) -> None:
+        weights = structure.weights(w)
+        self.coef_ = weights.coef
+        self.transitions_ = weights.transitions
+        self.start_ = weights.start
+        self.end_ = weights.end
+        self.votes_ = self.survival_ = self.structure_ = None
+        if self.combination == "voted":
+            nothing = sp.csr_matrix((1, structure.n_params))
+            self.votes_ = sp.vstack([nothing, *[change for change, _ in votes]], format="csr")
+            moments = np.concatenate([[0], *[moment for _, moment in votes], [n_steps]])
+            self.survival_ = np.diff(moments)
+            self.structure_ = structure
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        weights = ChainWeights(self.coef_, self.transitions_, self.start_, self.end_)
+        csr = as_csr(X)
+        return lambda first, last: chain_scores(weights, csr, first, last)
+
+    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+        if self.votes_ is not None:
+            return np.argmax(self._vote_shares(X, mask), axis=1)
+        blocks = self._run(X, lambda s, local, _: self._decode(s, local), mask)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
+
+    def _decode(self, scores: ChainScores, mask: Mask | None) -> NDArray[np.int64]:
+        if self.beam_width is None:
+            return viterbi(scores, mask=mask).labels
+        return beam(scores, min(self.beam_width, scores.n_labels), mask=mask).labels
+
+    def _node_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
+        if self.votes_ is not None:
+            return self._vote_shares(X, mask)
+        return super()._node_marginals(X, mask)
+
+    def _vote_shares(self, X: Sequences, mask: Mask | None) -> NDArray[np.float64]:
+        """Share of the votes for each label at each step."""
+        votes = np.zeros((X.n_steps, self.classes_.size))
+        rows, csr = np.arange(X.n_steps), as_csr(X)
+        w = np.zeros(self.structure_.n_params)
+        for k, survived in enumerate(self.survival_):
+            begin, stop = self.votes_.indptr[k], self.votes_.indptr[k + 1]
+            w[self.votes_.indices[begin:stop]] += self.votes_.data[begin:stop]
+            if survived > 0:
+                scores = self.structure_.scores(w, csr)
+                votes[rows, self._decode(scores, mask)] += survived
+        return votes / self.survival_.sum()
+
+
+def _updates(
+    structure: ChainStructure,
+    data: TrainingData,
+    decoded: NDArray[np.int64],
+    sequences: NDArray[np.int64],
+) -> sp.csr_matrix:
+    """``a_i (phi(x_i, y_i) - phi(x_i, decoded_i))`` of the given sequences, one per row."""
+    some = data.X[sequences]
+    rows = np.concatenate(
+        [np.zeros(0, np.int64), *[np.arange(*data.X.offsets[i : i + 2]) for i in sequences]]
+    )
+    gold = structure.joint_features(some, data.codes[rows])
+    wrong = structure.joint_features(some, decoded[rows])
+    return sp.csr_matrix(sp.diags(data.sequence_weights[sequences]) @ (gold - wrong))

@@ -1,0 +1,112 @@
+"""One pass of the structured perceptron over chains, in one call.
+
+For each sequence in the given order: decode (exactly, or with a beam) under the current weights; where the
+labeling is wrong, ``w += a (phi(x, y) - phi(x, y*))``. With early update (Collins & Roark 2004) the beam
+stops where the gold label falls out of it, and only the prefixes up to there are compared.
+
+Averages are kept lazily: ``u += c a (phi(x, y) - phi(x, y*))`` with ``c`` the number of steps taken before;
+the mean of the weights after each of ``n`` steps is then ``w - u / n``.
+
+Bound: latency of the weight rows (as emission), then Viterbi.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from seqlab.inference._kernels.beam import beam_one, beam_workspace
+from seqlab.inference._kernels.dense import longest
+from seqlab.inference._kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
+
+
+@njit(nogil=True, cache=True)
+def perceptron_pass(
+    order, indptr, indices, data, offsets, codes, sequence_weights,
+    starts, columns, state, state_sum,
+    has_transition, pairwise3, pairwise_sum, boundary, start, start_sum, end, end_sum,
+    step, beam_width, early, predicted, updated,
+):  # fmt: skip
+    """Run one epoch; weights and sums change in place.
+
+    ``beam_width`` 0 means exact. ``predicted`` (n_steps,) receives the labels decoded, ``updated``
+    (n_sequences,) which sequences changed the weights. Returns the number of wrong labels and the
+    step counter.
+    """
+    n_labels = pairwise3.shape[1]
+    n_rows = longest(offsets, 0, offsets.size - 1)
+    unary = np.empty((n_rows, n_labels))
+    labels = np.empty(n_rows, dtype=np.int64)
+    gold = np.empty(n_rows, dtype=np.int64)
+    no_gold = np.empty(0, dtype=np.int64)
+    transposed, table = viterbi_workspace(n_labels, n_rows)
+    transpose_pairwise(pairwise3[0], transposed)
+    width = max(beam_width, 1)
+    kept, n_kept, beam_table, values, candidates = beam_workspace(n_labels, n_rows, width)
+    n_wrong = 0
+    for i in order:
+        t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
+        for t in range(n_steps):
+            gold[t] = codes[t0 + t]
+            row = unary[t]
+            row[:] = 0.0
+            for k in range(indptr[t0 + t], indptr[t0 + t + 1]):
+                feature, value = indices[k], data[k]
+                for p in range(starts[feature], starts[feature + 1]):
+                    row[columns[p]] += value * state[p]
+        n_done = n_steps
+        if beam_width > 0:
+            watched = gold[:n_steps] if early else no_gold
+            _, n_done = beam_one(
+                unary, pairwise3, 0, start, end, 0, n_steps, watched,
+                kept, n_kept, beam_table, values, candidates, labels,
+            )  # fmt: skip
+        else:
+            viterbi_one(
+                unary, pairwise3, 0, start, end, 0, n_steps, transposed, table, labels
+            )
+        wrong = n_steps - n_done
+        for t in range(n_done):
+            predicted[t0 + t] = labels[t]
+            wrong += 1 if labels[t] != gold[t] else 0
+        for t in range(n_done, n_steps):
+            predicted[t0 + t] = -1
+        n_wrong += wrong
+        updated[i] = wrong > 0
+        if wrong > 0:
+            a = sequence_weights[i]
+            late = step * a
+            for t in range(n_done):
+                y, z = gold[t], labels[t]
+                if y != z:
+                    for k in range(indptr[t0 + t], indptr[t0 + t + 1]):
+                        feature, value = indices[k], data[k]
+                        for p in range(starts[feature], starts[feature + 1]):
+                            if columns[p] == y:
+                                state[p] += a * value
+                                state_sum[p] += late * value
+                            elif columns[p] == z:
+                                state[p] -= a * value
+                                state_sum[p] -= late * value
+                if t > 0 and (y != z or gold[t - 1] != labels[t - 1]):
+                    before, decoded = gold[t - 1], labels[t - 1]
+                    if has_transition[before, y]:
+                        pairwise3[0, before, y] += a
+                        pairwise_sum[before, y] += late
+                        transposed[y, before] = pairwise3[0, before, y]
+                    if has_transition[decoded, z]:
+                        pairwise3[0, decoded, z] -= a
+                        pairwise_sum[decoded, z] -= late
+                        transposed[z, decoded] = pairwise3[0, decoded, z]
+            if boundary:
+                start[gold[0]] += a
+                start[labels[0]] -= a
+                start_sum[gold[0]] += late
+                start_sum[labels[0]] -= late
+                if n_done == n_steps:
+                    end[gold[n_steps - 1]] += a
+                    end[labels[n_steps - 1]] -= a
+                    end_sum[gold[n_steps - 1]] += late
+                    end_sum[labels[n_steps - 1]] -= late
+        step += 1
+    return n_wrong, step

@@ -1,0 +1,92 @@
+"""PerceptronState: the weights of a chain while a perceptron learns them.
+
+Holds the current weights and the lazily kept sums of their average in the layout the kernel works on,
+and reads both out as parameter vectors of the structure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.sequences import Sequences
+from seqlab.structures._perceptron_kernel import perceptron_pass
+from seqlab.structures.chain import ChainStructure
+
+Floats = NDArray[np.float64]
+
+
+class PerceptronState:
+    """Weights, their lazy sums, and the number of steps taken.
+
+    Parameters
+    ----------
+    structure : ChainStructure
+        Without edge features.
+    """
+
+    def __init__(self, structure: ChainStructure) -> None:
+        n_labels = structure.n_labels
+        self.structure = structure
+        self.n_steps = 0
+        self._starts, self._columns = structure.state.explicit()
+        self._has_transition = structure.transition_index >= 0
+        self._state = np.zeros((2, structure.state.n_weights))
+        self._pairwise = np.zeros((2, 1, n_labels, n_labels))
+        self._start = np.zeros((2, n_labels))
+        self._end = np.zeros((2, n_labels))
+
+    def run_pass(
+        self,
+        X: Sequences,
+        codes: NDArray[np.int64],
+        weights: Floats,
+        order: NDArray[np.int64],
+        *,
+        beam_width: int = 0,
+        early_update: bool = False,
+    ) -> tuple[int, NDArray[np.int64], NDArray[np.bool_]]:
+        """One epoch; returns the wrong labels, what was decoded, and who changed the weights."""
+        predicted = np.empty(X.n_steps, dtype=np.int64)
+        updated = np.zeros(len(X), dtype=bool)
+        n_wrong, self.n_steps = perceptron_pass(
+            order,
+            X.matrix.indptr,
+            X.matrix.indices,
+            X.matrix.data,
+            X.offsets,
+            codes,
+            weights,
+            self._starts,
+            self._columns,
+            self._state[0],
+            self._state[1],
+            self._has_transition,
+            self._pairwise[0],
+            self._pairwise[1, 0],
+            self.structure.boundary,
+            self._start[0],
+            self._start[1],
+            self._end[0],
+            self._end[1],
+            self.n_steps,
+            beam_width,
+            early_update,
+            predicted,
+            updated,
+        )
+        return n_wrong, predicted, updated
+
+    def current(self) -> Floats:
+        """The weights now, as a parameter vector."""
+        return self._vector(0)
+
+    def average(self) -> Floats:
+        """Mean of the weights after each step, as a parameter vector."""
+        return self._vector(0) - self._vector(1) / max(self.n_steps, 1)
+
+    def _vector(self, which: int) -> Floats:
+        parts = [self._state[which], self._pairwise[which, 0][self._has_transition]]
+        if self.structure.boundary:
+            parts += [self._start[which], self._end[which]]
+        return np.concatenate(parts)

@@ -1,0 +1,333 @@
+import gc
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqlab.data import InputError, Sequences
+from seqlab.data.convert import Layout, as_sequences, frame_records, input_kind
+from seqlab.features import SequenceVectorizer
+
+A = np.arange(6.0).reshape(3, 2)
+B = np.array([[7.0, 8.0]])
+
+
+class OnlyAnArray:
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype)
+
+
+def frame(values, columns=("a", "b")):
+    return pd.DataFrame(values, columns=list(columns))
+
+
+LIST_FORMS = {
+    "arrays": [A, B],
+    "tuple": (A, B),
+    "lists": [A.tolist(), B.tolist()],
+    "rows of arrays": [list(A), list(B)],
+    "integers": [A.astype(int), B.astype(np.uint8)],
+    "float32": [A.astype(np.float32), B.astype(np.float32)],
+    "objects": [A.astype(object), B.astype(object)],
+    "fortran": [np.asfortranarray(A), B],
+    "csr": [sp.csr_matrix(A), sp.csr_matrix(B)],
+    "sparse arrays": [sp.coo_array(A), sp.csc_array(B)],
+    "dense and sparse": [A, sp.csr_matrix(B)],
+    "frames": [frame(A), frame(B)],
+    "Sequences": Sequences(np.vstack([A, B]), [0, 3, 4]),
+}
+
+
+def object_array(items):
+    array = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        array[i] = item
+    return array
+
+
+def dense(sequences):
+    matrix = sequences.matrix
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+@pytest.mark.parametrize("name", LIST_FORMS)
+def test_list_forms_agree(name):
+    sequences, layout = as_sequences(LIST_FORMS[name])
+    assert np.array_equal(dense(sequences), np.vstack([A, B]))
+    assert sequences.offsets.tolist() == [0, 3, 4]
+    assert layout == Layout(is_list=True)
+    assert input_kind(LIST_FORMS[name]) == "numeric"
+
+
+def test_object_array_and_iterators():
+    for X in (object_array([A, B]), iter([A, B]), (x for x in [A.tolist(), B])):
+        sequences, layout = as_sequences(X)
+        assert np.array_equal(sequences.matrix, np.vstack([A, B]))
+        assert layout.is_list
+    with pytest.raises(InputError, match="consume"):
+        input_kind(iter([A]))
+
+
+def test_three_dimensions_are_equal_lengths():
+    sequences, layout = as_sequences(np.arange(24).reshape(2, 3, 4))
+    assert sequences.offsets.tolist() == [0, 3, 6]
+    assert sequences.n_features == 4
+    assert layout.is_list
+
+
+@pytest.mark.parametrize(
+    "X", [A, A.tolist(), list(A), sp.csc_matrix(A), frame(A), OnlyAnArray(A), A.astype(object)]
+)
+def test_one_matrix_is_one_sequence(X):
+    sequences, layout = as_sequences(X)
+    assert np.array_equal(dense(sequences), A)
+    assert sequences.offsets.tolist() == [0, 3]
+    assert not layout.is_list
+    sequences, layout = as_sequences(X, lengths=[2, 0, 1])
+    assert sequences.offsets.tolist() == [0, 2, 2, 3]
+    assert not layout.is_list
+
+
+def test_no_copy_of_what_is_right_already():
+    assert np.shares_memory(as_sequences(A)[0].matrix, A)
+    given_ = Sequences(A, [0, 3])
+    assert as_sequences(given_)[0] is given_
+
+
+def test_inputs_are_not_modified():
+    matrix = sp.csr_matrix((np.ones(3), [1, 0, 0], [0, 3]), shape=(1, 2))
+    before = matrix.indices.copy()
+    as_sequences([matrix])
+    assert np.array_equal(matrix.indices, before)
+
+
+def test_feature_names_of_frames():
+    names = as_sequences([frame(A), frame(B)])[0].feature_names
+    assert names.tolist() == ["a", "b"]
+    assert as_sequences(frame(A))[0].feature_names.tolist() == ["a", "b"]
+    assert as_sequences(frame(A, [0, 1]))[0].feature_names is None
+
+
+def test_nullable_and_object_columns_are_numbers():
+    mixed = pd.DataFrame(
+        {
+            "a": pd.array([1, 2], dtype="Int64"),
+            "b": [True, False],
+            "c": np.array([0.5, 2], dtype=object),
+        }
+    )
+    assert input_kind(mixed) == "numeric"
+    assert as_sequences(mixed)[0].matrix.tolist() == [[1, 1, 0.5], [2, 0, 2]]
+    with pytest.raises(InputError, match="NaN"):
+        as_sequences(pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}))
+
+
+def test_zero_length_sequences():
+    sequences, _ = as_sequences([[], A, np.zeros((0, 2)), sp.csr_matrix((0, 2))])
+    assert sequences.lengths.tolist() == [0, 3, 0, 0]
+    assert sequences.n_features == 2
+    assert as_sequences([[], []])[0].lengths.tolist() == [0, 0]
+    assert as_sequences(np.zeros((0, 3)))[0].n_features == 3
+
+
+SYMBOLIC = [
+    [[{"w": "a"}, {"w": "b", "n": 2}], [{"w": "a"}]],
+    [[["w=a"], ["w=b", "n"]], [["w=a"]]],
+    [[{"w=a"}, {"w=b"}], [frozenset({"w=a"})]],
+    [[[], ["w=a"]], [["w=b"]]],
+    [[], [["w=a"], ["w=b"], []]],
+    [pd.DataFrame({"w": ["a", "b"]}), pd.DataFrame({"w": ["a"]})],
+    [pd.DataFrame({"w": pd.Categorical(["a", "b"])}), pd.DataFrame({"w": ["a"]})],
+]
+
+
+@pytest.mark.parametrize("X", SYMBOLIC)
+def test_symbolic_goes_through_the_vectorizer(X):
+    assert input_kind(X) == "symbolic"
+    vectorizer = SequenceVectorizer()
+    for source in (X, iter(X), object_array(X)):
+        sequences, layout = as_sequences(source, vectorizer=vectorizer, fit_vectorizer=True)
+        assert layout == Layout(is_list=True, symbolic=True)
+        assert sequences.n_steps == 3
+        again, _ = as_sequences(X, vectorizer=vectorizer)
+        assert (again.matrix != sequences.matrix).nnz == 0
+    with pytest.raises(InputError, match="SequenceVectorizer"):
+        as_sequences(X)
+
+
+def test_stacked_symbolic_with_lengths():
+    flat = [{"w": "a"}, {"w": "b"}, {"w": "a"}]
+    for X in (flat, pd.DataFrame(flat)):
+        vectorizer = SequenceVectorizer()
+        sequences, layout = as_sequences(X, [1, 2], vectorizer=vectorizer, fit_vectorizer=True)
+        assert sequences.lengths.tolist() == [1, 2]
+        assert layout == Layout(is_list=False, symbolic=True)
+        assert dense(sequences).tolist() == [[1, 0], [0, 1], [1, 0]]
+    one, layout = as_sequences(pd.DataFrame(flat), vectorizer=vectorizer)
+    assert one.lengths.tolist() == [3]
+    assert not layout.is_list
+
+
+def test_an_empty_bag_is_symbolic_for_a_model_of_symbols():
+    vectorizer = SequenceVectorizer().fit([[["a"]]])
+    sequences, _ = as_sequences([[[]], []], vectorizer=vectorizer)
+    assert sequences.lengths.tolist() == [1, 0]
+    assert sequences.n_features == 1
+
+
+def test_frame_records():
+    data = pd.DataFrame({"w": ["a", None], "n": [1, 2], "t": [True, False]})
+    assert frame_records(data) == [
+        {"w": "a", "n": 1.0, "t": True},
+        {"w": None, "n": 2.0, "t": False},
+    ]
+    assert frame_records(pd.DataFrame(index=[0, 1])) == [{}, {}]
+    with pytest.raises(InputError, match="different names"):
+        frame_records(pd.DataFrame([["a", "b"]], columns=["w", "w"]))
+
+
+REJECTED = [
+    ([], "X is empty"),
+    (iter([]), "X is empty"),
+    ("text", "X is a string: X is a list of sequences"),
+    (3.0, "Expected 2D array|X is a number"),
+    (None, "X is None"),
+    ({"w": 1}, "X is a dict"),
+    (["to be", "or not"], r"X\[0\] is a string, but a sequence is a list of steps"),
+    ([{"w": "a"}, {"w": "b"}], r"X\[0\] is a dict.*wrap a single sequence in a list"),
+    ([[("to", "TO"), ("be", "VB")]], r"X\[0\]\[0\] is a tuple.*\(word, pos\).*Templates"),
+    ([[], [("to", "TO")]], r"X\[1\]\[0\] is a tuple"),
+    ([[(1.0, 2.0)]], r"X\[0\]\[0\] is a tuple"),
+    ([["to", "be"]], r"X\[0\]\[0\] is a string"),
+    ([[None]], r"X\[0\]\[0\] is None"),
+    ([[[None]]], r"X\[0\]\[0\] holds None"),
+    ([1.0, 2.0], "Expected 2D array, got 1D array.*Reshape your data"),
+    (np.arange(3.0), "Expected 2D array, got 1D array.*Reshape your data"),
+    (np.array(3.0), "Expected 2D array, got 0D array"),
+    (np.zeros((1, 1, 1, 1)), "got 4D array"),
+    ([np.zeros((1, 1, 1))], r"X\[0\] is a 3-D array"),
+    ([A, np.zeros((2, 3))], r"X\[1\] has 3 features but X\[0\] has 2"),
+    ([[], A, sp.csr_matrix((2, 3))], r"X\[2\] has 3 features but X\[1\] has 2"),
+    ([[[1, 2], [3]]], r"X\[0\]\[1\] has 1 features but X\[0\]\[0\] has 2"),
+    ([[1, 2], [3]], r"X\[1\] has 1 features but X\[0\] has 2"),
+    ([[[1, 2]], [{"a": 1}]], r"X\[1\]\[0\] is a dict, but the steps before are rows of numbers"),
+    ([A, [{"a": 1}]], r"X\[1\]\[0\] is a dict"),
+    ([A, {"a": 1}], r"X\[1\] is a dict"),
+    ([A, 3], r"X\[1\] is a number"),
+    ([[[1, 2]], [["a", "b"]]], r"X\[1\] is an array of dtype <U1"),
+    ([[[1, "b"]]], r"X\[0\] is an array of dtype|X\[0\].* is a string"),
+    ([np.array([["a", "b"]])], r"X\[0\] is an array of dtype <U1"),
+    ([np.array([[1.0, "b"]], dtype=object)], r"X\[0\]\[0, 1\] is a string"),
+    ([frame(A), A], r"X\[1\] is no data frame but X\[0\] is a data frame"),
+    ([A, frame(A)], r"X\[1\] is a data frame but X\[0\] is no data frame"),
+    ([frame(A), frame(B, "ba")], r"X\[1\] has columns \['b', 'a'\] but X\[0\] has \['a', 'b'\]"),
+    ([frame(A), pd.DataFrame({"a": ["x"], "b": ["y"]})], r"X\[1\] is a data frame with text"),
+    (np.zeros((2, 0)), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required"),
+    ([[[[1.0]]]], r"X\[0\]\[0\] holds a list"),
+    (A.astype(complex), "Complex data not supported"),
+    ([A, A.astype(complex)], r"Complex data not supported: X\[1\]"),
+    ([[[1j]]], "Complex data not supported"),
+    (sp.csr_matrix(A.astype(complex)), "Complex data not supported"),
+    (pd.DataFrame({"a": [1j]}), "Complex data not supported"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), REJECTED)
+def test_rejected(X, message):
+    with pytest.raises(InputError, match=message):
+        as_sequences(X)
+
+
+def test_what_cannot_be_a_number_is_a_type_error():
+    X = A.astype(object)
+    X[0, 0] = {"foo": "bar"}
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
+        as_sequences(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_not_finite_names_the_place(bad, form):
+    what = "NaN" if np.isnan(bad) else "infinity"
+    broken = A.copy()
+    broken[2, 1] = bad
+    with pytest.raises(InputError, match=rf"contains {what}: X\[1\] position 2 feature 1"):
+        as_sequences([form(A), form(broken)])
+    with pytest.raises(InputError, match=rf"contains {what}: row 2 feature 1"):
+        as_sequences(form(broken))
+    assert as_sequences(form(broken), check_finite=False)[0].n_steps == 3
+
+
+def test_large_finite_numbers_pass():
+    as_sequences(np.full((3, 2), np.finfo(float).max))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        (
+            [60, 60],
+            "lengths sum to 120 but X has 100 rows; under cross-validation give X as a list",
+        ),
+        ([101, -1], r"lengths\[1\] is negative"),
+        ([50.0, 50.0], "lengths must be a list of integers"),
+        ([[50, 50]], "lengths must be a list of integers"),
+        ([], "lengths sum to 0 but X has 100 rows"),
+    ],
+)
+def test_lengths_are_checked(lengths, message):
+    with pytest.raises(InputError, match=message):
+        as_sequences(np.zeros((100, 2)), lengths)
+
+
+@pytest.mark.parametrize("X", [[A, B], Sequences(A, [0, 3]), np.zeros((2, 3, 4)), [[{"a": 1}]]])
+def test_lengths_belong_to_stacked_input(X):
+    with pytest.raises(InputError, match="lengths= belongs to one stacked matrix"):
+        as_sequences(X, lengths=[1])
+
+
+def test_iterators_are_not_held():
+    class Row(list):
+        pass  # unlike list, can be referred to weakly
+
+    alive = []
+
+    def stream():
+        for _ in range(50):
+            row = Row([1.0, 2.0])
+            alive.append(weakref.ref(row))
+            yield [row]
+            del row
+            gc.collect()
+            assert sum(ref() is not None for ref in alive) <= 3
+
+    assert as_sequences(stream())[0].n_steps == 50
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=6).flatmap(
+        lambda sizes: st.tuples(
+            st.just(sizes), arrays(float, (sum(sizes), 3), elements=st.floats(-9, 9))
+        )
+    )
+)
+def test_list_equals_stacked_and_restores(case):
+    sizes, matrix = case
+    cuts = np.cumsum(sizes)[:-1]
+    from_list, as_list = as_sequences(np.split(matrix, cuts))
+    stacked, as_stacked = as_sequences(matrix, sizes)
+    assert np.array_equal(from_list.matrix, stacked.matrix)
+    assert np.array_equal(from_list.offsets, stacked.offsets)
+    result = matrix[:, 0]
+    assert as_stacked.restore(result, stacked.offsets) is result
+    pieces = as_list.restore(result, from_list.offsets)
+    assert [len(piece) for piece in pieces] == sizes
+    assert np.array_equal(np.concatenate(pieces), result)

@@ -1,0 +1,103 @@
+import pickle
+
+import numpy as np
+import pytest
+import skops.io
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqlab.data import InputError
+from seqlab.data.vocabulary import Vocabulary
+
+TRUSTED = ["seqlab.data.vocabulary.Vocabulary"]
+any_text = st.text(st.characters(exclude_categories=()), max_size=6)  # lone surrogates included
+
+
+def through_skops(vocabulary):
+    return skops.io.loads(skops.io.dumps(vocabulary), trusted=TRUSTED)
+
+
+def through_pickle(vocabulary):
+    return pickle.loads(pickle.dumps(vocabulary))
+
+
+@given(st.lists(any_text, unique=True, max_size=30))
+def test_order_positions_and_round_trips(names):
+    vocabulary = Vocabulary(names)
+    assert list(vocabulary) == names
+    assert [vocabulary.index[name] for name in names] == list(range(len(names)))
+    assert vocabulary.names.tolist() == names
+    for restored in (through_pickle(vocabulary), through_skops(vocabulary)):
+        assert restored == vocabulary
+        assert restored.index == vocabulary.index
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        [""],
+        ["", "\0", "\0\0", "\n", "a\nb"],
+        ["\ud800", "\udc00", "\ud800\udc00"],  # halves of a pair stay halves
+        [b"caf\xe9".decode("utf-8", "surrogateescape"), "café", "😀", "日本"],
+    ],
+)
+@pytest.mark.parametrize("trip", [through_pickle, through_skops])
+def test_hard_names_survive(names, trip):
+    assert list(trip(Vocabulary(names))) == names
+
+
+def test_state_is_one_blob_and_offsets():
+    state = Vocabulary(["ab", "é"]).__getstate__()
+    assert set(state) == {"blob", "offsets"}
+    assert state["blob"].dtype == np.uint8
+    assert state["offsets"].tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("trip", [through_pickle, through_skops])
+def test_many_names(trip):
+    vocabulary = Vocabulary(f"w[{i % 5}]={i}é" for i in range(300_000))
+    restored = trip(vocabulary)
+    assert restored == vocabulary
+    assert restored.index["w[4]=299999é"] == 299_999
+
+
+def test_equality_and_membership():
+    vocabulary = Vocabulary(["a", "b"])
+    assert vocabulary == Vocabulary("ab")
+    assert hash(vocabulary) == hash(Vocabulary("ab"))
+    assert vocabulary != Vocabulary("ba")
+    assert vocabulary != ["a", "b"]
+    assert "a" in vocabulary
+    assert "c" not in vocabulary
+    assert vocabulary[-1] == "b"
+    assert repr(Vocabulary("abcd")) == "Vocabulary(4 names: 'a', 'b', 'c', ...)"
+
+
+def test_names_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        Vocabulary(["a"]).names[0] = "b"
+
+
+def test_rejects_repeated_and_foreign_names():
+    with pytest.raises(InputError, match="'a' twice"):
+        Vocabulary(["a", "b", "a"])
+    with pytest.raises(InputError, match="name 1 of a vocabulary is int"):
+        Vocabulary(["a", 3])
+
+
+@pytest.mark.parametrize(
+    ("blob", "offsets"),
+    [
+        ([97, 98], [0, 1]),
+        ([97, 98], [0, 2, 1, 2]),
+        ([97, 98], [1, 2]),
+        ([97, 98], []),
+        ([255, 98], [0, 2]),
+        ([195, 169], [0, 1, 2]),
+    ],
+)
+def test_rejects_a_damaged_state(blob, offsets):
+    state = {"blob": np.array(blob, np.uint8), "offsets": np.array(offsets, np.int64)}
+    with pytest.raises(InputError, match="damaged"):
+        Vocabulary.__new__(Vocabulary).__setstate__(state)
