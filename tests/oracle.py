@@ -1,7 +1,8 @@
 """The readable twins of the inference kernels: enumerate every labeling, then sum, sort or count.
 
-Only for tiny problems (n_labels ** n_steps labelings per sequence). Every function takes the scores of
-*one* sequence; `sequences_of` cuts a batch into such scores.
+Only for tiny problems (n_labels ** n_steps labelings per sequence). Every function takes the scores
+of *one* sequence; `sequences_of` cuts a batch into such scores. `make_scores` and `make_mask`
+generate problems.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 
 import numpy as np
 
-from seqlab.inference import ChainScores
+from seqlab.inference import ChainScores, Mask
 
 
 def sequences_of(scores: ChainScores) -> list[ChainScores]:
@@ -98,7 +99,9 @@ def loss_augmented(
     return best
 
 
-def beam(scores: ChainScores, width: int, forced: tuple[int, ...] | None = None, soft: bool = False):
+def beam(
+    scores: ChainScores, width: int, forced: tuple[int, ...] | None = None, soft: bool = False
+):
     """Labels kept at each step: the best ``width`` by prefix maximum, or prefix sum if ``soft``."""
     kept: list[list[int]] = []
     for t in range(scores.n_steps):
@@ -126,3 +129,31 @@ def restricted(scores: ChainScores, kept: list[list[int]]) -> ChainScores:
     for t, labels in enumerate(kept):
         unary[t, labels] = scores.unary[t, labels]
     return ChainScores(unary, scores.pairwise, scores.start, scores.end)
+
+
+def make_scores(rng, lengths, n_labels, *, per_step=False, integers=False, scale=1.5):
+    """Random scores of sequences with the given lengths; small integers to provoke ties."""
+    n_steps = int(np.sum(lengths))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    def draw(*shape):
+        if integers:
+            return rng.integers(-1, 2, size=shape).astype(float)
+        return rng.normal(scale=scale, size=shape)
+
+    pairwise = draw(n_steps, n_labels, n_labels) if per_step else draw(n_labels, n_labels)
+    return ChainScores(draw(n_steps, n_labels), pairwise, draw(n_labels), draw(n_labels), offsets)
+
+
+def make_mask(rng, scores, allowed=0.75):
+    """A random mask of all four kinds that leaves every sequence a legal labeling."""
+    while True:
+        mask = Mask(
+            steps=rng.random((scores.n_steps, scores.n_labels)) < allowed,
+            transitions=rng.random((scores.n_labels, scores.n_labels)) < allowed,
+            start=rng.random(scores.n_labels) < allowed,
+            end=rng.random(scores.n_labels) < allowed,
+        )
+        if all(legal(piece) for piece in sequences_of(scores.masked(mask))):
+            return mask
+        allowed = min(1.0, allowed + 0.02)

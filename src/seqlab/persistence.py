@@ -19,31 +19,41 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import secrets
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 import seqlab
 from seqlab.data.errors import SeqlabError
 
+_SPARSE_FORMS = ("matrix", "array")
 TRUSTED_TYPES = (
     "seqlab.data.sequences.Sequences",
     "seqlab.data.vocabulary.Vocabulary",
+    "seqlab.features.conjunctions.Conjunctions",
+    "seqlab.features.gazetteer.Gazetteer",
+    "seqlab.features.templates.Templates",
+    "seqlab.features.union.SequenceUnion",
     "seqlab.features.vectorizer.SequenceVectorizer",
+    "seqlab.features.window.Window",
     "seqlab.meta.independent.IndependentLabeler",
     "seqlab.meta.tagger.Tagger",
     "seqlab.models.crf.LinearChainCRF",
     "seqlab.models.perceptron.StructuredPerceptron",
+    # Sparse matrices are read as arrays and their indices checked, whatever type they claim.
+    *(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in _SPARSE_FORMS),
 )
-"""The types of seqlab that a model file may hold; a new estimator is added here."""
+"""What a model file may hold beyond what skops trusts; a new estimator is added here."""
 
 _MARKER = "seqlab.json"
 _FORMAT = "seqlab-model"
@@ -255,31 +265,42 @@ def _check_archive(archive: ZipFile, size: int) -> None:
         sum(member.file_size for member in members) > size
     ):
         raise ModelFileError("the archive is not stored as seqlab stores it")
-    unpacked = 0
+    limit = max(_UNPACKED_BYTES, _UNPACKED_RATIO * size)
     for name in names:
         content = archive.read(name)  # verifies the checksum
         if name.endswith(".npy"):
-            _check_array(content, name)
+            _check_array(io.BytesIO(content), len(content), name)
         elif name.endswith(".npz"):
-            with ZipFile(io.BytesIO(content)) as inner:
-                unpacked += sum(member.file_size for member in inner.infolist())
-            if unpacked > max(_UNPACKED_BYTES, _UNPACKED_RATIO * size):
-                raise ModelFileError("its sparse matrices would unpack to far more than the file")
+            limit -= _check_sparse(content, name, limit)
 
 
-def _check_array(content: bytes, name: str) -> None:
+def _check_sparse(content: bytes, name: str, limit: int) -> int:
+    """Reject a sparse matrix that is too large or points outside itself; return its bytes."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > limit:
+            raise ModelFileError("its sparse matrices would unpack to far more than the file")
+        for member in archive.infolist():
+            with archive.open(member) as stream:
+                _check_array(stream, member.file_size, name)
+    matrix = sp.load_npz(io.BytesIO(content))
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)
+    return unpacked
+
+
+def _check_array(stream: IO[bytes], size: int, name: str) -> None:
     """Reject an array whose header promises another size than its data have."""
-    buffer = io.BytesIO(content)
-    version = np.lib.format.read_magic(buffer)
+    version = np.lib.format.read_magic(stream)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }.get(version)
-    if read_header is None:  # version 3 is for field names of structured arrays
-        return
-    shape, _, dtype = read_header(buffer)
-    promised = dtype.itemsize * int(np.prod(shape, dtype=object))
-    if dtype.hasobject or promised != len(content) - buffer.tell():
+    if read_header is None:
+        raise ModelFileError(f"the array {name} has an unknown format {version}")
+    shape, _, dtype = read_header(stream)
+    promised = dtype.itemsize * math.prod(shape)
+    if dtype.hasobject or min(shape, default=0) < 0 or promised != size - stream.tell():
         raise ModelFileError(f"the array {name} has another size than its header says")
 
 

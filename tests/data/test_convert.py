@@ -275,7 +275,7 @@ def test_large_finite_numbers_pass():
     [
         (
             [60, 60],
-            "lengths sum to 120 but X has 100 rows; under cross-validation give X as a list",
+            "lengths sum to 120 but X has 100 rows; under cross-validation give X",
         ),
         ([101, -1], r"lengths\[1\] is negative"),
         ([50.0, 50.0], "lengths must be a list of integers"),

@@ -227,7 +227,7 @@ def describe(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, numbers.Number):
-        return "a number"
+        return "a number" if isinstance(value, numbers.Real) else "a complex number"
     name = type(value).__name__
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
 

@@ -94,8 +94,8 @@ def encode_labels(
 def _flatten(y: Any, offsets: NDArray[np.int64], stacked: bool) -> Any:
     """All labels in one flat list or 1-D array, after checking every length against X."""
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
-    if hasattr(y, "to_numpy"):  # a pandas Series
-        y = y.to_numpy()
+    if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # a pandas Series, say
+        y = np.asarray(y)
     if isinstance(y, str) or not hasattr(y, "__len__"):
         raise InputError(f"y must be a list of label lists, got {type(y).__name__}")
     if isinstance(y, np.ndarray) and y.ndim == 2 and 1 in y.shape and stacked:

@@ -5,6 +5,7 @@ A fetched set is looked for in ``$SEQLAB_DATA``, then in the cache, then downloa
 """
 
 from seqlab.datasets._store import DatasetError, get_data_home
+from seqlab.datasets.addresses import make_addresses
 from seqlab.datasets.catalogue import DatasetInfo, list_datasets
 from seqlab.datasets.conll2000 import fetch_conll2000
 from seqlab.datasets.email_signatures import fetch_email_signatures
@@ -32,6 +33,7 @@ __all__ = [
     "get_data_home",
     "hmm_bayes_ceilings",
     "list_datasets",
+    "make_addresses",
     "make_hmm_sequences",
     "make_partition_sequences",
 ]

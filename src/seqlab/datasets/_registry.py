@@ -13,7 +13,7 @@ _RAW = "https://raw.githubusercontent.com"
 
 
 class Source(NamedTuple):
-    """Where a file can be had: an address, the member if it is a zip archive, and if it was tried."""
+    """Where a file can be had: an address, a member if it is a zip file, and if it was tried."""
 
     url: str
     member: str | None = None
@@ -110,7 +110,7 @@ OCR_LETTERS = DataSet(
     terms="none stated for the data; offered for research",
     home="https://ai.stanford.edu/~btaskar/ocr/",
     files=(
-        # The rows' numbering differs between copies: the checksum is of the words (see ocr_letters).
+        # Copies number their rows differently: the checksum is of the words (see ocr_letters).
         DataFile(
             "letter.data",
             "1a83ca129cbd4896d1357fa82645591d96dd2e3cc6ba2032bd3a10fbade47573",
@@ -211,9 +211,7 @@ WEBKB = DataSet(
     terms="none stated; cite Craven et al. (1998) and LINQS",
     home="https://github.com/hazdzz/ChebyNet",
     files=tuple(
-        DataFile(
-            f"{school}.{kind}", sha, Source(f"{_WEBKB}/{school}/{school}.{kind}")
-        )
+        DataFile(f"{school}.{kind}", sha, Source(f"{_WEBKB}/{school}/{school}.{kind}"))
         for school, kind, sha in (
             (
                 "cornell",

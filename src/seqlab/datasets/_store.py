@@ -34,7 +34,7 @@ _SECONDS = 60  # patience with a silent server
 
 
 class DatasetError(SeqlabError, OSError):
-    """A data set that cannot be had: absent, damaged or not downloadable; the message says which."""
+    """A data set that cannot be had: absent, damaged, not downloadable; the message says which."""
 
 
 def local_folder() -> Path | None:
@@ -132,7 +132,7 @@ def _find(
     *,
     repair: bool,
 ) -> bytes | None:
-    """Content from the named folder or the cache, or None; a damaged cache is None with `repair`."""
+    """Content from the named folder or the cache; with `repair`, a damaged cache is absent."""
     named = local_folder()
     for folder in (named, get_data_home(data_home)):
         place = locate(folder, dataset, entry.path)

@@ -129,16 +129,16 @@ def subject_verb_phrases(tree: Node) -> list[tuple[int, int]]:
 def _collect_subjects(node: Node, starts: list[int], verbs: list[int]) -> None:
     for k, child in enumerate(node.children):
         subject = child.kind == "NP" and "SBJ" in re.split("[-=]", child.label)
-        if subject and child.stop > child.start and node.kind in _CLAUSES:
-            if any(sister.kind == "VP" for sister in node.children[k + 1 :]):
-                starts.append(child.start)
+        has_verb = any(sister.kind == "VP" for sister in node.children[k + 1 :])
+        if subject and has_verb and child.stop > child.start and node.kind in _CLAUSES:
+            starts.append(child.start)
         if node.kind == "VP" and child.word is not None and child.label.startswith("VB"):
             verbs.append(child.start)
         _collect_subjects(child, starts, verbs)
 
 
 def column_text(documents: dict[str, str]) -> bytes:
-    """Column file ``word POS NP-tag SV-tag`` of bracketed documents, in the order of their names."""
+    """Column file ``word POS NP-tag SV-tag`` of bracketed documents, in order of their names."""
     parts = []
     for name in sorted(documents):
         parts.append(f"-DOCSTART- {name}\n\n")

@@ -27,7 +27,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch, random_state as _random_state
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._bunch import random_state as _random_state
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -45,10 +46,10 @@ _RUN = 1000
 _DESCR = """\
 Sequences from a random hidden Markov model
 -------------------------------------------
-{n_labels} labels, {n_observations} observation symbols, {n_sequences} sequences. Label i shows its own
-symbol with probability {po:g}, else one of {ko} others; it stays with probability {pl:g}, else moves
-to one of {kl} labels. Best possible accuracy: {w1:.1%} from one observation, {w3:.1%} from three,
-{full:.1%} from the whole sequence.
+{n_labels} labels, {n_observations} observation symbols, {n_sequences} sequences.
+Label i shows its own symbol with probability {po:g}, else one of {ko} others; it stays with
+probability {pl:g}, else moves to one of {kl} labels. Best possible accuracy: {w1:.1%} from one
+observation, {w3:.1%} from three, {full:.1%} from the whole sequence.
 """
 
 

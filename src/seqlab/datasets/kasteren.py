@@ -96,9 +96,7 @@ def fetch_kasteren(
 
     def text(name: str) -> str:
         path = f"house_a_2008/{name}"
-        content = load(
-            KASTEREN, path, data_home=data_home, download_if_missing=download_if_missing
-        )
+        content = load(KASTEREN, path, data_home=data_home, download_if_missing=download_if_missing)
         return content.decode("utf-8")
 
     sensing, acting = text("kasterenSenseData.txt"), text("kasterenActData.txt")

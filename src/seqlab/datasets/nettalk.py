@@ -85,9 +85,7 @@ def fetch_nettalk(
         raise InputError(f"subset must be 'all' or 'common', got {subset!r}")
 
     def text(path: str) -> str:
-        content = load(
-            NETTALK, path, data_home=data_home, download_if_missing=download_if_missing
-        )
+        content = load(NETTALK, path, data_home=data_home, download_if_missing=download_if_missing)
         return content.decode("ascii")
 
     entries = _parse(text("nettalk.data"))

@@ -142,9 +142,7 @@ def _digest(words: _Words) -> str:
     """SHA-256 over the words in sorted order: fold, letters, packed pixels of each."""
     packed = np.packbits(words.pixels, axis=1)
     records = sorted(
-        bytes([fold])
-        + "".join(words.letters[a:b]).encode()
-        + packed[a:b].tobytes()
+        bytes([fold]) + "".join(words.letters[a:b]).encode() + packed[a:b].tobytes()
         for fold, a, b in zip(
             words.folds.tolist(), words.offsets[:-1], words.offsets[1:], strict=True
         )

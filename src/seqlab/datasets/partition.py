@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch, random_state as _random_state
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._bunch import random_state as _random_state
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -141,7 +142,7 @@ def _draw_runs(
         excess = mean_run - _SHORTEST_RUN
         length = _SHORTEST_RUN
         if excess > 0:
-            length += int(round(rng.gamma(_RUN_SHAPE, excess / _RUN_SHAPE)))
+            length += round(rng.gamma(_RUN_SHAPE, excess / _RUN_SHAPE))
         labels.append(np.full(length, label, dtype=np.int64))
         starts.append(position)
         position += length

@@ -1,5 +1,17 @@
 """Tokens to matrices: vectorizers, templates and windows."""
 
+from seqlab.features.conjunctions import Conjunctions
+from seqlab.features.gazetteer import Gazetteer
+from seqlab.features.templates import Templates
+from seqlab.features.union import SequenceUnion
 from seqlab.features.vectorizer import SequenceVectorizer
+from seqlab.features.window import Window
 
-__all__ = ["SequenceVectorizer"]
+__all__ = [
+    "Conjunctions",
+    "Gazetteer",
+    "SequenceUnion",
+    "SequenceVectorizer",
+    "Templates",
+    "Window",
+]

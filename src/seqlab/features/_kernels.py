@@ -1,22 +1,30 @@
 """Compiled kernels of the template transformers: arrays in, arrays out.
 
-A feature is a row of ``width`` integer codes. Tables of distinct rows use open addressing: ``slots`` (a
-power of two of them, at most half full) holds row numbers or -1, and a probe compares the whole
-row, so that two features are never confused. Memory traffic bounds these loops: one random access to
-``slots`` and one to ``keys`` for each template and step.
+A feature is a row of ``width`` integer codes. Tables of distinct rows use open addressing:
+``slots`` (a power of two of them, at most half full) holds row numbers or -1, and a probe
+compares the whole row, so that two features are never confused. Memory traffic bounds these
+loops: one random access to ``slots`` and one to ``keys`` for each template and step.
 """
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive codes
 _HALF = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
-def read_codes(codes, position, remaining, target, before, after, out):
+def read_codes(
+    codes: Ints, position: Ints, remaining: Ints, target: Ints, before: Ints, after: Ints, out: Ints
+) -> None:
     """Read ``codes`` at position ``target`` of each step's own sequence.
 
     Parameters
@@ -42,7 +50,7 @@ def read_codes(codes, position, remaining, target, before, after, out):
 
 
 @njit(inline="always")
-def _hash_column(codes, items, t):
+def _hash_column(codes: Ints, items: Ints, t: int) -> Any:
     h = np.uint64(0)
     for j in range(items.size):
         h = (h ^ np.uint64(codes[items[j], t])) * _MULTIPLIER
@@ -51,8 +59,8 @@ def _hash_column(codes, items, t):
 
 
 @njit(cache=True, nogil=True)
-def rebuild_slots(keys, n_rows, slots):
-    """Enter the first ``n_rows`` rows of ``keys`` (n, width), all different, into empty ``slots``."""
+def rebuild_slots(keys: Ints, n_rows: int, slots: Ints) -> None:
+    """Enter the first ``n_rows`` rows of ``keys``, all different, into empty ``slots``."""
     mask = np.uint64(slots.size - 1)
     for row in range(n_rows):
         h = np.uint64(0)
@@ -66,7 +74,9 @@ def rebuild_slots(keys, n_rows, slots):
 
 
 @njit(cache=True, nogil=True)
-def find_rows(codes, items, skip, keys, slots, out):
+def find_rows(
+    codes: Ints, items: Ints, skip: NDArray[np.bool_], keys: Ints, slots: Ints, out: Ints
+) -> None:
     """Look up one template's feature at each step.
 
     Parameters
@@ -109,8 +119,17 @@ def find_rows(codes, items, skip, keys, slots, out):
 
 
 @njit(cache=True, nogil=True)
-def add_rows(codes, items, skip, keys, slots, counts, n_rows, out):
-    """Look up one template's feature at each step, entering new ones; return the new number of rows.
+def add_rows(
+    codes: Ints,
+    items: Ints,
+    skip: NDArray[np.bool_],
+    keys: Ints,
+    slots: Ints,
+    counts: Ints,
+    n_rows: int,
+    out: Ints,
+) -> int:
+    """Look up one template's feature at each step, entering new ones; return the number of rows.
 
     As `find_rows`; ``keys``, ``slots`` and ``counts`` must have room for one new row per step.
     """
@@ -149,7 +168,7 @@ def add_rows(codes, items, skip, keys, slots, counts, n_rows, out):
 
 
 @njit(cache=True, nogil=True)
-def count_entries(features):
+def count_entries(features: Ints) -> int:
     """Count the entries of (n_templates, n_steps) feature numbers that are not negative."""
     total = 0
     for i in range(features.shape[0]):
@@ -160,7 +179,7 @@ def count_entries(features):
 
 
 @njit(cache=True, nogil=True)
-def fill_csr(features, indptr, indices, data):
+def fill_csr(features: Ints, indptr: Ints, indices: Ints, data: Floats) -> int:
     """Write feature numbers as CSR rows, sorted, a number met twice in a row as value 2.
 
     Parameters
@@ -197,3 +216,57 @@ def fill_csr(features, indptr, indices, data):
             end += 1
         indptr[t + 1] = end
     return end
+
+
+@njit(cache=True, nogil=True)
+def count_products(indptr: Ints, size: int) -> int:
+    """Number of products of 2 to ``size`` entries of the same CSR row, over all rows."""
+    total = 0
+    for row in range(indptr.size - 1):
+        n = indptr[row + 1] - indptr[row]
+        choices = n
+        for k in range(2, size + 1):
+            choices = choices * (n - k + 1) // k
+            total += max(choices, 0)
+            if choices <= 0:
+                break
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fill_products(
+    indptr: Ints, indices: Ints, data: Floats, size: int, codes: Ints, steps: Ints, values: Floats
+) -> None:
+    """List the products of 2 to ``size`` entries of the same CSR row.
+
+    Parameters
+    ----------
+    indptr, indices, data : CSR arrays
+    codes : int32 array of shape (size, n_products), zero
+        Set to the columns of each product plus one, ascending; the rest stays 0.
+    steps, values : arrays of shape (n_products,)
+    """
+    at = 0
+    pick = np.empty(size, np.int64)
+    for row in range(indptr.size - 1):
+        begin, n = indptr[row], indptr[row + 1] - indptr[row]
+        for k in range(2, min(size, n) + 1):
+            for j in range(k):
+                pick[j] = j
+            while True:
+                value = 1.0
+                for j in range(k):
+                    codes[j, at] = indices[begin + pick[j]] + 1
+                    value *= data[begin + pick[j]]
+                steps[at] = row
+                values[at] = value
+                at += 1
+                # Next combination in lexicographic order.
+                j = k - 1
+                while j >= 0 and pick[j] == n - k + j:
+                    j -= 1
+                if j < 0:
+                    break
+                pick[j] += 1
+                for i in range(j + 1, k):
+                    pick[i] = pick[i - 1] + 1

@@ -1,9 +1,9 @@
 """Token columns as integers: the only place where tokens are touched one by one.
 
-A token is a tuple of strings ``(word, pos, ...)``, as the readers give it, or a plain string. Blocks of
-whole sequences are cut from the input; each needed column becomes one array of codes, by one dict
-look-up per token. Everything derived from a value (lower case, a suffix, a regular expression) is
-computed once per distinct value.
+A token is a tuple of strings ``(word, pos, ...)``, as the readers give it, or a plain string.
+Blocks of whole sequences are cut from the input; each needed column becomes one array of codes,
+by one dict look-up per token. Everything derived from a value (lower case, a suffix, a regular
+expression) is computed once per distinct value.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data.convert import describe, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features.word_forms import form_function, reads_marks
@@ -67,8 +68,8 @@ def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlo
     Parameters
     ----------
     X : iterable of sequences
-        A sequence is a list of tuples, of lists or of strings, a 1-D or 2-D array of strings, or a data
-        frame. Generators are consumed block by block.
+        A sequence is a list of tuples, of lists or of strings, a 1-D or 2-D array of strings, or
+        a data frame. Generators are consumed block by block.
     block_steps : int
         Tokens per block, at least; a block ends with a sequence.
 
@@ -80,7 +81,7 @@ def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlo
     """
     if isinstance(X, str | bytes | dict | Sequences) or not isinstance(X, Iterable):
         raise InputError(
-            f"X is {type(X).__name__}; Templates take a list of sequences of tokens, "
+            f"X is {describe(X)}; templates take a list of sequences of tokens, "
             "each token a tuple of strings such as (word, pos) or a plain string"
         )
     pieces: list[list[Any]] = []
@@ -102,7 +103,7 @@ def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
     if isinstance(item, list):
         names = getattr(item[0], "_fields", None) if item else None
         return item, names
-    if hasattr(item, "columns") and hasattr(item, "iloc"):  # a data frame
+    if is_frame(item):
         names = tuple(map(str, item.columns))
         missing = item.isna().to_numpy().any(axis=0)
         if missing.any():
@@ -117,19 +118,17 @@ def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
         raise InputError(f"X[{i}] is a tuple of strings, which is one token; {_WRAP_HINT}")
     if not isinstance(item, dict) and isinstance(item, Iterable):
         return list(item), None
-    raise InputError(f"X[{i}] is {type(item).__name__}, not a sequence of tokens")
+    raise InputError(f"X[{i}] is {describe(item)}, not a sequence of tokens")
 
 
-def _make_block(
-    pieces: list[list[Any]], first: int, names: tuple[str, ...] | None
-) -> TokenBlock:
+def _make_block(pieces: list[list[Any]], first: int, names: tuple[str, ...] | None) -> TokenBlock:
     lengths = list(map(len, pieces))
     tokens = list(chain.from_iterable(pieces))
     kinds = set(map(type, tokens))
     if all(issubclass(kind, str) for kind in kinds):
         return TokenBlock(tokens, lengths, first, 1 if tokens else 0, names)
     for kind in kinds:
-        if not issubclass(kind, tuple | list) :
+        if not issubclass(kind, tuple | list):
             step = next(step for step, token in enumerate(tokens) if type(token) is kind)
             _refuse_token(tokens[step], _locate(lengths, first, step), mixed=len(kinds) > 1)
     widths = set(map(len, tokens))
@@ -147,13 +146,11 @@ def _refuse_token(token: Any, place: str, *, mixed: bool) -> NoReturn:
     if isinstance(token, dict):
         raise InputError(
             f"{place} is a dict; dicts of features go straight to a labeler or through "
-            "SequenceVectorizer, Templates take tuples of strings such as (word, pos)"
+            "SequenceVectorizer, templates take tuples of strings such as (word, pos)"
         )
     if mixed and isinstance(token, str):
         raise InputError(f"{place} is a string but other tokens are tuples")
-    raise InputError(
-        f"{place} is {type(token).__name__}; a token is a tuple of strings or a string"
-    )
+    raise InputError(f"{place} is {describe(token)}; a token is a tuple of strings or a string")
 
 
 def _locate(lengths: list[int], first: int, step: int) -> str:
@@ -249,7 +246,7 @@ class ColumnCoder:
 
 
 def encode_column(coder: ColumnCoder, block: TokenBlock, number: int) -> Codes:
-    """Number the values of one column of a block; the error for a value that is no text names it."""
+    """Number the values of one column of a block; name the token whose value is no text."""
     try:
         return coder.encode(block.column(number), len(block.tokens))
     except _NotTextError:

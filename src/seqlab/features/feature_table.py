@@ -1,8 +1,8 @@
 """Feature tables: from codes read at each step to feature numbers.
 
 `BlockReader` turns a block of tokens into an array of codes, one row per read of the plan.
-`FeatureTable` numbers the features of one group of templates: most by their tuple of codes, in a hash
-table of exact keys; the few whose text is not determined by the tuple by their text
+`FeatureTable` numbers the features of one group of templates: most by their tuple of codes, in a
+hash table of exact keys; the few whose text is not determined by the tuple by their text
 (`seqlab.features.template_plan` says which).
 """
 
@@ -114,8 +114,8 @@ class BlockReader:
 class FeatureTable:
     """Numbers of the features of one group.
 
-    Features looked up by codes have numbers 0, 1, ...; those looked up by text -2, -3, ...; -1 is no
-    feature. `seqlab.features.templates` turns both into columns.
+    Features looked up by codes have numbers 0, 1, ...; those looked up by text -2, -3, ...; -1 is
+    no feature. `seqlab.features.templates` turns both into columns.
 
     Parameters
     ----------

@@ -3,14 +3,16 @@
 A *view* is a word form of a column, a *read* a view at a distance, a *group* the templates whose
 features have to be looked up together because they can produce the same name.
 
-In CRF++ a feature **is** its text: ``U:%x[-1,0]`` and ``U:%x[1,0]`` (no number after the ``U``) give one bag of
-words, and ``U01:%x[0,0]/%x[1,0]`` cannot tell ``a/`` + ``b`` from ``a`` + ``/b``. Working on tuples of codes instead of text
-must not change that, so the plan says where a tuple determines the text and where it does not:
+In CRF++ a feature **is** its text: ``U:%x[-1,0]`` and ``U:%x[1,0]`` (no number after the ``U``)
+give one bag of words, and ``U01:%x[0,0]/%x[1,0]`` cannot tell ``a/`` + ``b`` from ``a`` + ``/b``.
+Working on tuples of codes instead of text must not change that, so the plan says where a tuple
+determines the text and where it does not:
 
 * Templates with the same text around the same views share one table of tuples.
-* A value that contains a character of the text *between* two holes is *odd*: only tuples with an odd
-  value can collide, and those few are looked up by their text. (If no value of a tuple contains such a
-  character, these characters occur in the text only between the holes, so the text has one reading.)
+* A value that contains a character of the text *between* two holes is *odd*: only tuples with an
+  odd value can collide, and those few are looked up by their text. (If no value of a tuple
+  contains such a character, these characters occur in the text only between the holes, so the
+  text has one reading.)
 * Templates that could produce the same text in some other way, such as ``U:%x[0,0]`` beside
   ``U:%x[0,1]``, or with nothing between two holes, are looked up by their text altogether.
 """
@@ -109,9 +111,7 @@ def make_plan(templates: Sequence[Template]) -> Plan:
         places = []
         for read in template.reads:
             view = views.setdefault(View(int(read.column), read.form), len(views))
-            places.append(
-                reads.setdefault(PlannedRead(view, read.row, read.mode), len(reads))
-            )
+            places.append(reads.setdefault(PlannedRead(view, read.row, read.mode), len(reads)))
             if read.mode == "relative":
                 reach = max(reach, abs(read.row))
         member = Member(template.literals, tuple(places))

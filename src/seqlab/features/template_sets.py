@@ -15,9 +15,10 @@ _TAGS = (
 def default_templates(n_columns: int) -> list[Any]:
     """Return a good default for text whose first column is the word.
 
-    The word and its neighbours, lower case, shape, case, digits, punctuation, prefixes and suffixes of one to
-    four characters, word bigrams, flags of the first and last step; of every further column (a part
-    of speech, say) the window of five with its bigrams and trigrams, and its pair with the word.
+    The word and its neighbours, lower case, shape, case, digits, punctuation, prefixes and
+    suffixes of one to four characters, word bigrams, flags of the first and last step; of every
+    further column (a part of speech, say) the window of five with its bigrams and trigrams, and
+    its pair with the word.
 
     Parameters
     ----------

@@ -7,19 +7,21 @@ holes filled is the name of the feature::
 
 Three ways to write one, which may be mixed in one list:
 
-* CRF++: ``%x[row,column]``; the first letter says whether the feature belongs to the label (``U``) or
-  to the pair of the previous and the current label (``B``). ``B`` alone is the plain label transition.
-* Wapiti: first letter ``u``, ``b`` or ``*`` (both); the commands ``%x``, ``%t[row,column,"regex"]`` (``true`` or
-  ``false``) and ``%m[row,column,"regex"]`` (the matched part); ``%X``, ``%T``, ``%M`` put the *result* in lower case
-  (matching itself minds case). ``%x[@1,0]`` counts from the beginning of the sequence, ``%x[@-1,0]`` from
-  its end; ``%x[*2,0]`` reads at the distance written in column 2. As in Wapiti, the first letter is
-  shown in lower case and everything after a ``#`` is a comment.
+* CRF++: ``%x[row,column]``; the first letter says whether the feature belongs to the label
+  (``U``) or to the pair of the previous and the current label (``B``). ``B`` alone is the plain
+  label transition.
+* Wapiti: first letter ``u``, ``b`` or ``*`` (both); the commands ``%x``,
+  ``%t[row,column,"regex"]`` (``true`` or ``false``) and ``%m[row,column,"regex"]`` (the matched
+  part); ``%X``, ``%T``, ``%M`` put the *result* in lower case (matching itself minds case).
+  ``%x[@1,0]`` counts from the beginning of the sequence, ``%x[@-1,0]`` from its end; ``%x[*2,0]``
+  reads at the distance written in column 2. As in Wapiti, the first letter is shown in lower case
+  and everything after a ``#`` is a comment.
 * Python: ``(row, column)`` or ``(row, column, form)``, and a list of those for a conjunction:
   ``(0, "word", "suffix3")`` gives ``word[0].suffix3=ing``; ``[(-1, "pos"), (0, "pos")]`` gives
   ``pos[-1]|pos[0]=DT|NN``. Forms: see `seqlab.features.word_forms`.
 
-``__BOS__`` and ``__EOS__`` alone are flags of the first and the last step. Blank lines and lines beginning
-with ``#`` are skipped.
+``__BOS__`` and ``__EOS__`` alone are flags of the first and the last step. Blank lines and lines
+beginning with ``#`` are skipped.
 
 References
 ----------
@@ -57,8 +59,8 @@ class Read(NamedTuple):
     column : int or str
         Column, by number or by name; -1 for a flag.
     row : int
-        Distance from the current step; for ``mode="absolute"`` the position (1 is the first step, -1
-        the last), for ``mode="indirect"`` the column that holds the distance.
+        Distance from the current step; for ``mode="absolute"`` the position (1 is the first step,
+        -1 the last), for ``mode="indirect"`` the column that holds the distance.
     form : str
         Word form, ``""`` for the value itself.
     mode : str
@@ -111,7 +113,8 @@ def parse_templates(
     lines : sequence of str, tuple or list
         One entry per template; blank lines and comments are allowed.
     syntax : {"auto", "crfpp", "wapiti"}
-        How to read the strings. "auto" takes Wapiti's rules if any line uses what CRF++ does not have.
+        How to read the strings. "auto" takes Wapiti's rules if any line uses what CRF++ does not
+        have.
     source : str, optional
         Name of the file the lines come from; errors then give line numbers.
 
@@ -184,7 +187,11 @@ def _parse_line(text: str, place: str, syntax: str) -> Template:
             stray = literal[literal.index("%") :][:16]
             raise InputError(
                 f'{where}: cannot read "{stray}"; a value is %x[row,column]'
-                + (', %t[row,column,"regex"] or %m[row,column,"regex"]' if syntax == "wapiti" else "")
+                + (
+                    ', %t[row,column,"regex"] or %m[row,column,"regex"]'
+                    if syntax == "wapiti"
+                    else ""
+                )
             )
     return Template(
         text, place, tuple(reads), tuple(literals), kind.lower() in "u*", kind.lower() in "b*"
@@ -207,7 +214,9 @@ def _parse_spec(spec: Any, place: str) -> Template:
     parts: Iterable[Any] = [spec] if isinstance(spec, tuple) else spec
     where = f'template "{spec}" ({place})'
     if not isinstance(spec, tuple | list) or not spec:
-        raise InputError(f"{where} must be a string, a (row, column) tuple or a list of such tuples")
+        raise InputError(
+            f"{where} must be a string, a (row, column) tuple or a list of such tuples"
+        )
     reads = []
     for part in parts:
         if not isinstance(part, tuple) or len(part) not in (2, 3):

@@ -1,28 +1,37 @@
 """Templates: token columns to feature matrices, by CRF++, Wapiti or Python templates.
 
-Tokens are coded as integers once (`seqlab.features.columns`); a template's feature at a step is the
-tuple of codes it reads there, looked up in an exact hash table (`seqlab.features.feature_table`). No
-text is made per token: the names of the features are put together only when someone asks.
+Tokens are coded as integers once (`seqlab.features.columns`); a template's feature at a step is
+the tuple of codes it reads there, looked up in an exact hash table
+(`seqlab.features.feature_table`). No text is made per token: the names of the features are put
+together only when someone asks.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features.columns import TokenBlock, token_blocks
+from seqlab.features.feature_columns import (
+    assemble,
+    column_maps,
+    count_columns,
+    first_steps,
+    keep_frequent,
+    prune_vocabularies,
+    to_columns,
+)
 from seqlab.features.feature_table import BlockReader, FeatureTable
 from seqlab.features.template_plan import Group, Plan, make_plan
 from seqlab.features.template_sets import (
@@ -37,28 +46,33 @@ _MAX_REMEMBERED = 1 << 20
 _LOCK = threading.Lock()
 
 
-class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     r"""Features of token columns, written as templates.
 
-    At step ``t`` a template such as ``U05:%x[-1,0]/%x[0,1]`` gives the binary feature whose name is the
-    template with its holes filled: column 0 of the token before, column 1 of the token itself. Every
-    name met in `fit` (at least `min_count` times) becomes a column of the matrix. What was not
-    met in `fit` is ignored in `transform`.
+    At step ``t`` a template such as ``U05:%x[-1,0]/%x[0,1]`` gives the binary feature whose name
+    is the template with its holes filled: column 0 of the token before, column 1 of the token
+    itself. Every name met in `fit` (at least `min_count` times) becomes a column of the matrix.
+    What was not met in `fit` is ignored in `transform`.
 
     Parameters
     ----------
     templates : list or "default"
-        Templates in CRF++ or Wapiti syntax, ``(row, column)`` or ``(row, column, form)`` tuples, lists of
-        such tuples (conjunctions), ``"__BOS__"`` and ``"__EOS__"``; see `seqlab.features.template_syntax`.
-        "default" takes a good set for text whose first column is the word.
+        Templates in CRF++ or Wapiti syntax, ``(row, column)`` or ``(row, column, form)`` tuples,
+        lists of such tuples (conjunctions), ``"__BOS__"`` and ``"__EOS__"``; see
+        `seqlab.features.template_syntax`. "default" takes a good set for text whose first column
+        is the word.
     min_count : int
         Features seen fewer times in `fit` are dropped (``-f`` of CRF++).
     columns : sequence of str, optional
-        Names of the tokens' columns. Taken from data frames and named tuples where not given; else
-        ``word`` and ``pos`` for one or two columns, ``word``, ``column1``, ``column2``, ... for more.
+        Names of the tokens' columns. Taken from data frames and named tuples where not given;
+        else ``word`` and ``pos`` for one or two columns, ``word``, ``column1``, ``column2``, ...
+        for more.
     boundary : {"mark", "skip"}
-        What a template reads outside the sequence: a mark, ``_B-1``, ``_B-2``, ... before and ``_B+1``, ... after
-        it as in CRF++ (``_x-1`` in Wapiti's syntax), or nothing, and then it gives no feature there.
+        What a template reads outside the sequence: a mark, ``_B-1``, ``_B-2``, ... before and
+        ``_B+1``, ... after it as in CRF++ (``_x-1`` in Wapiti's syntax), or nothing, and then it
+        gives no feature there.
     syntax : {"auto", "crfpp", "wapiti"}
         How to read strings; "auto" takes Wapiti's rules if any line uses what CRF++ does not have.
     source : str, optional
@@ -68,6 +82,8 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     ----------
     templates_ : list
         The templates in use.
+    syntax_, boundary_ : str
+        How they are read.
     column_names_ : tuple of str
     n_features_in_ : int
         Number of columns of the tokens seen in `fit`.
@@ -79,7 +95,8 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     tables_, edge_tables_ : list of int32 arrays of shape (n_rows, n_holes)
         The features of each group of templates, as tuples of positions in the vocabularies.
     text_features_, edge_text_features_ : list of Vocabulary
-        The few features of each group that are kept as text, because their tuple does not determine it.
+        The few features of each group that are kept as text, because their tuple does not
+        determine it.
 
     See Also
     --------
@@ -87,21 +104,22 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     Notes
     -----
-    A transformer cannot make features of label pairs by itself. A bare ``B`` is the plain transition,
-    which every chain model has; `has_label_bigrams` says whether one was asked for. A template such as
-    ``B01:%x[0,0]`` wants a weight for each pair of labels and each value: `transform_edges` gives
-    these features as their own `Sequences`, row ``t`` for the pair of the labels at ``t - 1`` and ``t``.
+    A transformer cannot make features of label pairs by itself. A bare ``B`` is the plain
+    transition, which every chain model has; `has_label_bigrams` says whether one was asked for. A
+    template such as ``B01:%x[0,0]`` wants a weight for each pair of labels and each value:
+    `transform_edges` gives these features as their own `Sequences`, row ``t`` for the pair of the
+    labels at ``t - 1`` and ``t``.
 
-    A feature is its text, as in CRF++: templates without a number (``U:%x[-1,0]``, ``U:%x[1,0]``) make a bag
-    of words, and a feature that two templates give at one step has the value 2.
+    A feature is its text, as in CRF++: templates without a number (``U:%x[-1,0]``, ``U:%x[1,0]``)
+    make a bag of words, and a feature that two templates give at one step has the value 2.
 
     One dict look-up per token and column, then one hash look-up per token and template; the word
     forms are computed once per distinct value.
 
     References
     ----------
-    T. Kudo, "CRF++: Yet Another CRF toolkit"; T. Lavergne, O. Cappé, F. Yvon (2010), "Practical very
-    large scale CRFs", ACL.
+    T. Kudo, "CRF++: Yet Another CRF toolkit"; T. Lavergne, O. Cappé, F. Yvon (2010), "Practical
+    very large scale CRFs", ACL.
 
     Examples
     --------
@@ -115,6 +133,15 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     >>> Templates([(0, "word", "suffix3")]).fit(X).get_feature_names_out().tolist()
     ['word[0].suffix3=ons', 'word[0].suffix3=eft']
     """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+        "templates": [list, tuple, str],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "columns": ["array-like", None],
+        "boundary": [StrOptions({"mark", "skip"})],
+        "syntax": [StrOptions({"auto", "crfpp", "wapiti"})],
+        "source": [str, None],
+    }
 
     def __init__(
         self,
@@ -207,8 +234,8 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Parameters
         ----------
         X : iterable of sequences of tokens
-            Tokens are tuples of strings ``(word, pos, ...)`` or plain strings; a sequence is a list of tokens,
-            an array or a data frame. Generators are read block by block.
+            Tokens are tuples of strings ``(word, pos, ...)`` or plain strings; a sequence is a
+            list of tokens, an array or a data frame. Generators are read block by block.
         y : ignored
         """
         self._fit(X, keep=False)
@@ -246,7 +273,7 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     @property
     def n_features_out_(self) -> int:
         """Number of features."""
-        return _n_columns(self.tables_, self.text_features_)
+        return count_columns(self.tables_, self.text_features_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "vocabularies_")
@@ -264,17 +291,15 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     # The work.
 
-    def _parse(self, lines: Sequence[Any]) -> tuple[list[Template], str]:
-        templates, syntax = parse_templates(lines, syntax=self.syntax, source=self.source)
+    def _parse(self, lines: Sequence[Any], syntax: str | None = None) -> tuple[list[Template], str]:
+        syntax = self.syntax if syntax is None else syntax
+        templates, syntax = parse_templates(lines, syntax=syntax, source=self.source)
         if not templates:
             raise InputError(f"no templates in {self.source or 'templates'}")
         return templates, syntax
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.min_count, Integral) or self.min_count < 1:
-            raise InputError(f"min_count must be an integer of at least 1, not {self.min_count!r}")
-        if self.boundary not in ("mark", "skip"):
-            raise InputError(f"boundary must be 'mark' or 'skip', not {self.boundary!r}")
+        self._validate_params()
         if isinstance(self.templates, str) and self.templates != "default":
             raise InputError(
                 f"templates must be a list of templates or 'default', not {self.templates!r}; "
@@ -307,35 +332,40 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
                 )
             codes = reader.read(block)
             numbers = [table.look_up(codes, reader, None, add=True) for table in tables]
-            starts = _first_steps(block.lengths)
+            starts = first_steps(block.lengths)
             for table in edge_tables:
                 table.look_up(codes, reader, starts, add=True)
             lengths += block.lengths
             if keep:
                 found.append(_stack(numbers, codes.shape[1]))
-        kept = [_keep(table, self.min_count) for table in tables]
-        edge_kept = [_keep(table, self.min_count) for table in edge_tables]
-        self.vocabularies_ = _prune(reader, [*kept, *edge_kept])
+        kept = [keep_frequent(table, self.min_count) for table in tables]
+        edge_kept = [keep_frequent(table, self.min_count) for table in edge_tables]
+        self.vocabularies_ = prune_vocabularies(reader, [*kept, *edge_kept])
         self.tables_ = [one.keys for one in kept]
         self.text_features_ = [one.texts for one in kept]
         self.edge_tables_ = [one.keys for one in edge_kept]
         self.edge_text_features_ = [one.texts for one in edge_kept]
         self.templates_ = lines
         self.syntax_ = syntax
+        self.boundary_ = self.boundary
         self.column_names_ = names
         self.n_features_in_ = len(names)
         self.bigram_templates_ = [one.text for one in resolved if one.edge]
         self._runtime: _Runtime | None = None
         if not keep:
             return None
-        maps = _column_maps(self.tables_, self.text_features_, kept)
+        maps = column_maps(self.tables_, self.text_features_, kept)
         groups = [one.group for one in kept]
-        return self._assemble((_to_columns(one, groups, maps) for one in found), lengths)
+        columns = (to_columns(one, groups, maps) for one in found)
+        return assemble(columns, lengths, self.n_features_out_)
 
     def _transform(self, X: Any, *, edge: bool) -> Sequences:
         check_is_fitted(self)
         lengths: list[int] = []
-        return self._assemble(self._columns_of(X, lengths, edge=edge), lengths, edge=edge)
+        n_columns = self.n_features_out_
+        if edge:
+            n_columns = count_columns(self.edge_tables_, self.edge_text_features_)
+        return assemble(self._columns_of(X, lengths, edge=edge), lengths, n_columns)
 
     def _columns_of(self, X: Any, lengths: list[int], *, edge: bool) -> Iterator[NDArray[np.int32]]:
         """Feature columns of each block, shape (n_templates, n_steps); fills in `lengths`."""
@@ -344,40 +374,38 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             with _LOCK:  # the reader learns new values
                 runtime = self._ready()
                 self._check_width(block, runtime.templates)
-                codes = runtime.reader.read(block) if block.width else np.empty((0, 0), np.int32)
+                codes = runtime.reader.read(block)
                 tables = runtime.edge_tables if edge else runtime.tables
-                starts = _first_steps(block.lengths) if edge else None
+                starts = first_steps(block.lengths) if edge else None
                 numbers = [
-                    table.look_up(codes, runtime.reader, starts, add=False) if block.width
-                    else np.empty((len(table.group.members), 0), np.int32)
-                    for table in tables
+                    table.look_up(codes, runtime.reader, starts, add=False) for table in tables
                 ]
             maps = runtime.edge_maps if edge else runtime.maps
-            stacked = _stack(numbers, sum(block.lengths))
-            yield _to_columns(stacked, [table.group for table in tables], maps)
+            stacked = _stack(numbers, codes.shape[1])
+            yield to_columns(stacked, [table.group for table in tables], maps)
 
     def _ready(self) -> _Runtime:
         """Dicts and hash tables of the fitted state; made on first use."""
         runtime = getattr(self, "_runtime", None)
         if runtime is not None and runtime.reader.n_values <= _MAX_REMEMBERED:
             return runtime
-        resolved, syntax = self._resolve(self.templates_, self.column_names_)
+        resolved, syntax = self._resolve(self.templates_, self.column_names_, self.syntax_)
         plan = make_plan(resolved)
         known = [vocabulary.index for vocabulary in self.vocabularies_]
         runtime = self._runtime = _Runtime(
             resolved,
-            BlockReader(plan, known, _marks(plan, syntax, self.boundary)),
+            BlockReader(plan, known, _marks(plan, syntax, self.boundary_)),
             _load_tables(plan.unary, self.tables_, self.text_features_),
             _load_tables(plan.edge, self.edge_tables_, self.edge_text_features_),
-            _column_maps(self.tables_, self.text_features_),
-            _column_maps(self.edge_tables_, self.edge_text_features_),
+            column_maps(self.tables_, self.text_features_),
+            column_maps(self.edge_tables_, self.edge_text_features_),
         )
         return runtime
 
     def _resolve(
-        self, lines: Sequence[Any], names: Sequence[str]
+        self, lines: Sequence[Any], names: Sequence[str], syntax: str | None = None
     ) -> tuple[list[Template], str]:
-        templates, syntax = self._parse(lines)
+        templates, syntax = self._parse(lines, syntax)
         return [resolve_columns(template, names) for template in templates], syntax
 
     def _column_names(self, block: TokenBlock) -> tuple[str, ...]:
@@ -385,7 +413,7 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             names = tuple(self.columns)
             if len(names) != block.width:
                 raise InputError(
-                    f"columns has {len(names)} names but {block.locate(0)} has {block.width} columns"
+                    f"columns has {len(names)} names but tokens have {block.width} columns"
                 )
             return names
         if block.names is not None:
@@ -407,35 +435,8 @@ class Templates(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
                         f"{needed} ({self.column_names_[needed]})"
                     )
 
-    def _assemble(
-        self, blocks: Iterator[NDArray[np.int32]], lengths: list[int], *, edge: bool = False
-    ) -> Sequences:
-        """Put the feature columns of all blocks into one CSR matrix."""
-        parts = [_csr_arrays(columns) for columns in blocks]
-        n_entries = np.cumsum([0, *(len(part.indices) for part in parts)])
-        if n_entries[-1] > np.iinfo(np.int32).max:
-            raise InputError(
-                f"{n_entries[-1]} features in all are too many for one matrix; "
-                "transform the data in several parts"
-            )
-        pointers = [
-            part.indptr[1:] + np.int32(begin)
-            for part, begin in zip(parts, n_entries[:-1].tolist(), strict=True)
-        ]
-        indptr = np.concatenate([np.zeros(1, np.int32), *pointers])
-        empty = _CsrArrays(indptr[:1], np.empty(0, np.int32), np.empty(0))
-        indices = np.concatenate([part.indices for part in parts or [empty]])
-        data = np.concatenate([part.data for part in parts or [empty]])
-        state = (
-            (self.edge_tables_, self.edge_text_features_) if edge
-            else (self.tables_, self.text_features_)
-        )
-        matrix = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, _n_columns(*state)))
-        matrix.has_canonical_format = True
-        return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-
     def _names(self, *, edge: bool) -> NDArray[np.object_]:
-        plan = make_plan(self._resolve(self.templates_, self.column_names_)[0])
+        plan = make_plan(self._resolve(self.templates_, self.column_names_, self.syntax_)[0])
         groups = plan.edge if edge else plan.unary
         tables = self.edge_tables_ if edge else self.tables_
         texts = self.edge_text_features_ if edge else self.text_features_
@@ -461,22 +462,6 @@ class _Runtime(NamedTuple):
     edge_maps: list[NDArray[np.int32]]
 
 
-class _Kept(NamedTuple):
-    """What remains of a table after the cutoff."""
-
-    group: Group
-    keys: NDArray[np.int32]
-    texts: Vocabulary
-    rows: NDArray[np.bool_]
-    text_rows: NDArray[np.bool_]
-
-
-class _CsrArrays(NamedTuple):
-    indptr: NDArray[np.int32]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-
-
 def _chain(first: TokenBlock, rest: Iterator[TokenBlock]) -> Iterator[TokenBlock]:
     yield first
     yield from rest
@@ -492,45 +477,6 @@ def _marks(plan: Plan, syntax: str, boundary: str) -> tuple[list[str], list[str]
     return [f"_B-{n}" for n in distances], [f"_B+{n}" for n in distances]
 
 
-def _first_steps(lengths: list[int]) -> NDArray[np.bool_]:
-    """Mark the first step of each sequence."""
-    sizes = np.array(lengths, np.int64)
-    starts = np.cumsum(sizes) - sizes
-    first = np.zeros(int(sizes.sum()), bool)
-    first[starts[sizes > 0]] = True
-    return first
-
-
-def _keep(table: FeatureTable, min_count: int) -> _Kept:
-    rows = table.counts[: table.n_rows] >= min_count
-    keys = np.ascontiguousarray(table.keys[: table.n_rows][rows])
-    text_rows = np.array(table.text_counts, np.int64) >= min_count
-    texts = [text for text, keep in zip(table.texts, text_rows, strict=True) if keep]
-    return _Kept(table.group, keys, Vocabulary(texts), rows, text_rows)
-
-
-def _prune(reader: BlockReader, kept: list[_Kept]) -> list[Vocabulary]:
-    """Vocabularies of the values that features use; rewrites the keys to their positions."""
-    vocabularies = []
-    for view in range(len(reader.plan.views)):
-        texts = reader.texts(view)
-        used = np.zeros(len(texts), bool)
-        holes = [
-            (one.keys, hole)
-            for one in kept
-            if not one.group.by_text
-            for hole, own in enumerate(one.group.views)
-            if own == view
-        ]
-        for keys, hole in holes:
-            used[keys[:, hole]] = True
-        position = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        for keys, hole in holes:
-            keys[:, hole] = position[keys[:, hole]]
-        vocabularies.append(Vocabulary(texts[code] for code in np.flatnonzero(used).tolist()))
-    return vocabularies
-
-
 def _load_tables(
     groups: tuple[Group, ...], tables: list[NDArray[np.int32]], texts: list[Vocabulary]
 ) -> list[FeatureTable]:
@@ -540,52 +486,5 @@ def _load_tables(
     ]
 
 
-def _n_columns(tables: list[NDArray[np.int32]], texts: list[Vocabulary]) -> int:
-    return sum(keys.shape[0] for keys in tables) + sum(len(text) for text in texts)
-
-
-def _column_maps(
-    tables: list[NDArray[np.int32]], texts: list[Vocabulary], kept: list[_Kept] | None = None
-) -> list[NDArray[np.int32]]:
-    """For each group, the column of each feature number of its table, -1 for those dropped.
-
-    Numbers of features looked up by text are -2, -3, ..., so they are read from the end of the array,
-    whose last entry, for the number -1, is -1.
-    """
-    maps, base = [], 0
-    for g, (keys, text) in enumerate(zip(tables, texts, strict=True)):
-        rows = kept[g].rows if kept else np.ones(keys.shape[0], bool)
-        text_rows = kept[g].text_rows if kept else np.ones(len(text), bool)
-        both = np.concatenate([rows, text_rows])
-        columns = np.where(both, np.cumsum(both) - 1 + base, -1).astype(np.int32)
-        by_code, by_text = columns[: rows.size], columns[rows.size :]
-        maps.append(np.concatenate([by_code, by_text[::-1], np.array([-1], np.int32)]))
-        base += int(both.sum())
-    return maps
-
-
 def _stack(numbers: list[NDArray[np.int32]], n_steps: int) -> NDArray[np.int32]:
     return np.concatenate([np.empty((0, n_steps), np.int32), *numbers])
-
-
-def _to_columns(
-    numbers: NDArray[np.int32], groups: list[Group], maps: list[NDArray[np.int32]]
-) -> NDArray[np.int32]:
-    """Turn table numbers (n_templates, n_steps) into columns of the matrix, in place."""
-    begin = 0
-    for group, columns in zip(groups, maps, strict=True):
-        end = begin + len(group.members)
-        numbers[begin:end] = columns[numbers[begin:end]]
-        begin = end
-    return numbers
-
-
-def _csr_arrays(columns: NDArray[np.int32]) -> _CsrArrays:
-    from seqlab.features._kernels import count_entries, fill_csr
-
-    room = count_entries(columns)
-    indptr = np.empty(columns.shape[1] + 1, np.int32)
-    indices = np.empty(room, np.int32)
-    data = np.empty(room, np.float64)
-    used = fill_csr(columns, indptr, indices, data)
-    return _CsrArrays(indptr, indices[:used], data[:used])

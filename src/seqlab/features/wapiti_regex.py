@@ -1,12 +1,12 @@
 r"""The small regular expressions of Wapiti's templates.
 
 Wapiti has its own matcher, smaller than other regular expressions and different in one respect
-that shows in the matched text: ``*`` takes as *few* characters as possible, ``?`` takes one where it
-can. The whole language:
+that shows in the matched text: ``*`` takes as *few* characters as possible, ``?`` takes one where
+it can. The whole language:
 
 ====== ====================================================================================
-``.``   any character
-``\x``  a class: ``\d`` digit, ``\a`` letter, ``\w`` letter or digit, ``\l`` lower case, ``\u`` upper
+``.``   any character ``\x``  a class: ``\d`` digit, ``\a`` letter, ``\w`` letter or digit, ``\l``
+lower case, ``\u`` upper
         case, ``\p`` punctuation, ``\s`` space; in upper case its complement; any other character
         after a backslash stands for itself
 ``x*``  any number of the preceding character or class

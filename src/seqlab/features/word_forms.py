@@ -1,8 +1,8 @@
 r"""Word forms: what a template may read of a token instead of the token itself.
 
-A form is a function of one string. It is computed once per *distinct* value of a column, never per
-token. A form that says nothing about a value (the 4-letter prefix of a 2-letter word) is None, and a
-template reading it produces no feature there.
+A form is a function of one string. It is computed once per *distinct* value of a column, never
+per token. A form that says nothing about a value (the 4-letter prefix of a 2-letter word) is
+None, and a template reading it produces no feature there.
 
 =================== =============================================================================
 ``lower``           ``McDonald's`` → ``mcdonald's``
@@ -53,7 +53,7 @@ def shape(word: str) -> str:
     >>> shape("B-747"), shape("McDonald's")
     ('X-ddd', "XxXxxxxx'x")
     """
-    return "".join(map(_shape_of_character, word))
+    return word.translate(_SHAPES)
 
 
 def short_shape(word: str) -> str:
@@ -68,7 +68,7 @@ def short_shape(word: str) -> str:
 
 
 def case(word: str) -> str:
-    """Name of the case pattern: ``lower``, ``upper``, ``title``, ``mixed``; ``none`` without letters.
+    """Name of the case pattern: lower, upper, title or mixed; none for a word without letters.
 
     Examples
     --------
@@ -137,12 +137,20 @@ def suffix(word: str, n: int) -> str | None:
     return word[-n:] if len(word) >= n else None
 
 
-def _shape_of_character(character: str) -> str:
-    if character.isalpha():
-        return "X" if character.isupper() else "x"
-    return "d" if character.isdigit() else character
+class _Shapes(dict[int, str]):
+    """Table for `str.translate`, filled in as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character.isalpha():
+            mark = "X" if character.isupper() else "x"
+        else:
+            mark = "d" if character.isdigit() else character
+        self[code] = mark
+        return mark
 
 
+_SHAPES = _Shapes()
 _FORMS: dict[str, Form] = {
     "case": case,
     "digits": digits,

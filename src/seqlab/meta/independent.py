@@ -90,15 +90,19 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         data = self._read_training(X, y, sample_weight, lengths)
         inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
         self.estimator_ = clone(inner)
-        if self.classes_.size == 1 and self.estimator is None:
-            raise InputError(f"y holds one class only ({self.classes_[0]!r}): nothing to tell apart")
         options = {}
         if sample_weight is not None:
             if not has_fit_parameter(self.estimator_, "sample_weight"):
                 name = type(self.estimator_).__name__
                 raise InputError(f"{name} takes no sample_weight")
             options["sample_weight"] = data.step_weights
-        self.estimator_.fit(data.X.matrix, self.classes_[data.codes], **options)
+        try:
+            self.estimator_.fit(data.X.matrix, self.classes_[data.codes], **options)
+        except ValueError as error:
+            if self.classes_.size > 1:
+                raise
+            only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
+            raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
         return self
 
     def _predict_codes(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
@@ -137,4 +141,17 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         DistributionMixin.sequence_log_proba
     )
     predict_nbest = available_if(_has_scores)(ChainLabeler.predict_nbest)
-    decision_function = available_if(_has_scores)(ChainLabeler.decision_function)
+
+    @available_if(_has_scores)
+    def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Score of each label at each step: log-probabilities, or the classifier's decision values.
+
+        Up to a constant per sequence these are the max-marginals of the other labelers. Under
+        constraints they are the max-marginals themselves.
+        """
+        if constraints is not None:
+            return super().decision_function(X, lengths=lengths, constraints=constraints)
+        sequences, layout = self._read(X, lengths)
+        blocks = self._run(sequences, lambda scores, *_: scores.unary, None)
+        stacked = np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
+        return layout.restore(stacked, sequences.offsets)

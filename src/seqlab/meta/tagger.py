@@ -100,6 +100,13 @@ class Tagger(BaseEstimator):
         return self.labeler_.classes_
 
     @property
+    def n_features_in_(self) -> int:
+        """Features that the first part saw, where it counts them."""
+        check_is_fitted(self, "labeler_")
+        first = self.labeler_ if self.features_ is None else self.features_
+        return first.n_features_in_
+
+    @property
     def n_iter_(self) -> Any:
         """The labeler's iterations."""
         return self.labeler_.n_iter_

@@ -306,19 +306,19 @@ def _resample(
 ) -> tuple[list[float], list[Floats]]:
     """Score of each system on the data and on shared resamples of them."""
     function = _as_function(metric)
+    inner, fixed, params = function, (), {}
+    if isinstance(function, partial):
+        inner, fixed, params = function.func, function.args, function.keywords
+    for name, labels in systems.items():  # errors that name the system
+        align(y_true, labels, lengths=params.get("lengths"), names=("y_true", name))
     rng = generator(random_state)
-    inner = function.func if isinstance(function, partial) else function
     if inner in _COUNTS:
-        params = function.keywords if isinstance(function, partial) else {}
-        extra = function.args if isinstance(function, partial) else ()
-        if extra or "sample_weight" in params:
+        if fixed or "sample_weight" in params:
             raise InputError("a partial metric may fix keywords other than sample_weight only")
         counts = [_COUNTS[inner](y_true, labels, **params) for labels in systems.values()]
         totals = resampled_totals([c.matrix for c in counts], n_resamples, rng)
         samples = [c.score(total) for c, total in zip(counts, totals, strict=True)]
         return [c.evaluate() for c in counts], samples
-    for name, labels in systems.items():  # the library's errors, whatever the metric would say
-        align(y_true, labels, names=("y_true", name))
     observed = [float(function(y_true, labels)) for labels in systems.values()]
     scores = []
     for block in draw(len(y_true), n_resamples, rng):

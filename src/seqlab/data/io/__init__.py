@@ -8,6 +8,10 @@ file and line. ``write_*`` is the inverse; a path is never left half-written.
 from seqlab.data.io._streams import ReadError, WriteError
 from seqlab.data.io.conll import iter_conll, read_conll, write_conll
 from seqlab.data.io.conllu import CONLLU_FIELDS, iter_conllu, read_conllu, write_conllu
+from seqlab.data.io.crfsuite import iter_crfsuite, read_crfsuite, write_crfsuite
+from seqlab.data.io.frame import iter_frame, read_frame, write_frame
+from seqlab.data.io.jsonl import iter_jsonl, read_jsonl, write_jsonl
+from seqlab.data.io.svmlight import iter_svmlight, read_svmlight, write_svmlight
 
 __all__ = [
     "CONLLU_FIELDS",
@@ -15,8 +19,20 @@ __all__ = [
     "WriteError",
     "iter_conll",
     "iter_conllu",
+    "iter_crfsuite",
+    "iter_frame",
+    "iter_jsonl",
+    "iter_svmlight",
     "read_conll",
     "read_conllu",
+    "read_crfsuite",
+    "read_frame",
+    "read_jsonl",
+    "read_svmlight",
     "write_conll",
     "write_conllu",
+    "write_crfsuite",
+    "write_frame",
+    "write_jsonl",
+    "write_svmlight",
 ]

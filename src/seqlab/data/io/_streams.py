@@ -1,7 +1,7 @@
-"""Text in and out, whatever it comes in: paths, file objects, standard streams, compressed or not.
+r"""Text in and out, whatever it comes in: paths, file objects, standard streams, compressed or not.
 
-Input is read in blocks, decoded by an incremental decoder and cut in lines at ``\\n`` only (a
-trailing ``\\r`` is dropped): no other Unicode line break ends a line. Output to a path goes to a
+Input is read in blocks, decoded by an incremental decoder and cut in lines at ``\n`` only (a
+trailing ``\r`` is dropped): no other Unicode line break ends a line. Output to a path goes to a
 temporary neighbour and is renamed when it is complete.
 """
 
@@ -237,7 +237,7 @@ def pair_up(X: Any, y: Any) -> Iterator[tuple[int, Any, Any]]:
             yield index, sequence, None
         return
     labels = iter(y)
-    missing = object()
+    missing: Any = object()
     index = -1
     for index, sequence in enumerate(X):
         row = next(labels, missing)

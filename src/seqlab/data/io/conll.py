@@ -35,7 +35,7 @@ def iter_conll(
     docstart: str | None = _DOCSTART,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[list[Token], list[str] | None]]:
-    """Sequences of a column file, one by one, in constant memory.
+    r"""Sequences of a column file, one by one, in constant memory.
 
     Parameters are those of `read_conll`.
 
@@ -50,7 +50,7 @@ def iter_conll(
     --------
     >>> import io
     >>> from seqlab.data.io import iter_conll
-    >>> file = io.StringIO("the DT B-NP\\ndog NN I-NP\\n\\nbarks VBZ B-VP\\n")
+    >>> file = io.StringIO("the DT B-NP\ndog NN I-NP\n\nbarks VBZ B-VP\n")
     >>> for tokens, labels in iter_conll(file):
     ...     print(tokens, labels)
     [('the', 'DT'), ('dog', 'NN')] ['B-NP', 'I-NP']
@@ -76,7 +76,7 @@ def read_conll(
     docstart: str | None = _DOCSTART,
     encoding: str = "utf-8",
 ) -> tuple[list[list[Token]], list[list[str]] | None]:
-    """Read a column file (CoNLL, CRF++, Wapiti).
+    r"""Read a column file (CoNLL, CRF++, Wapiti).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_conll(
         A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
     label : int or None, default=-1
         The label's column, counted from the end if negative. None: there is no label column.
-    sep : {"auto", " ", "\\t", "whitespace"}, default="auto"
+    sep : {"auto", " ", "\t", "whitespace"}, default="auto"
         Columns are separated by runs of spaces or by single tabs; "auto" takes what the first token
         line shows and refuses lines that disagree; "whitespace" takes any run of both. With tabs, a
         column may hold spaces or be empty.
@@ -118,10 +118,10 @@ def read_conll(
     --------
     >>> import io
     >>> from seqlab.data.io import read_conll
-    >>> X, y = read_conll(io.StringIO("the DT B-NP\\ndog NN I-NP\\n"))
+    >>> X, y = read_conll(io.StringIO("the DT B-NP\ndog NN I-NP\n"))
     >>> X, y
     ([[('the', 'DT'), ('dog', 'NN')]], [['B-NP', 'I-NP']])
-    >>> read_conll(io.StringIO("the DT B-NP\\ndog NN\\n"))
+    >>> read_conll(io.StringIO("the DT B-NP\ndog NN\n"))
     Traceback (most recent call last):
     ...
     seqlab.data.io._streams.ReadError: <stream>:2: 2 columns where earlier lines have 3
@@ -144,7 +144,7 @@ def write_conll(
     sep: str = " ",
     encoding: str = "utf-8",
 ) -> None:
-    """Write a column file, a blank line after each sequence.
+    r"""Write a column file, a blank line after each sequence.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def write_conll(
         A path is written through a temporary file and a rename, compressed by its extension.
     label : int, default=-1
         Where the label's column goes in the finished line.
-    sep : {" ", "\\t"}, default=" "
+    sep : {" ", "\t"}, default=" "
         Column separator.
     encoding : str, default="utf-8"
         Encoding of bytes.
@@ -209,14 +209,15 @@ def _iter_sequences(
     n_before, pending, first = 0, [], 1
     for block in iter_line_blocks(source, encoding):
         for number, line in enumerate(block, n_before + 1):
-            # The cheap test first: almost every line begins with something else.
-            if line and not line.isspace():
-                if not (
-                    (docstart and line.startswith(docstart) and line.split()[0] == docstart)
-                    or (comment and line.startswith(comment))
-                ):
-                    pending.append(line)
-                    continue
+            ends = (
+                not line
+                or line.isspace()
+                or (docstart and line.startswith(docstart) and line.split()[0] == docstart)
+                or (comment and line.startswith(comment))
+            )
+            if not ends:
+                pending.append(line)
+                continue
             if pending:
                 first = number - len(pending)
                 yield first, pending
@@ -276,10 +277,7 @@ class _Rows:
         text = sep.join(lines)
         # A double separator is an empty column: no column at all if spaces separate.
         if sep == " " and (
-            "  " in text
-            or text[0] == " "
-            or text[-1] == " "
-            or (not self.told and "\t" in text)
+            "  " in text or text[0] == " " or text[-1] == " " or (not self.told and "\t" in text)
         ):
             return None
         return text.split(sep)

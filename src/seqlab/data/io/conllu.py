@@ -35,13 +35,13 @@ def iter_conllu(
     label: str | None = "upos",
     encoding: str = "utf-8",
 ) -> Iterator[tuple[list[Token], list[str] | None]]:
-    """Sentences of a CoNLL-U file, one by one; parameters are those of `read_conllu`.
+    r"""Sentences of a CoNLL-U file, one by one; parameters are those of `read_conllu`.
 
     Examples
     --------
     >>> import io
     >>> from seqlab.data.io import iter_conllu
-    >>> text = "# text = Go\\n1\\tGo\\tgo\\tVERB\\tVB\\t_\\t0\\troot\\t_\\t_\\n"
+    >>> text = "# text = Go\n1\tGo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n"
     >>> next(iter_conllu(io.StringIO(text), columns=["form", "lemma"]))
     ([('Go', 'go')], ['VERB'])
     """
@@ -79,7 +79,7 @@ def read_conllu(
     label: str | None = "upos",
     encoding: str = "utf-8",
 ) -> tuple[list[list[Token]], list[list[str]] | None]:
-    """Read a CoNLL-U file.
+    r"""Read a CoNLL-U file.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def read_conllu(
     --------
     >>> import io
     >>> from seqlab.data.io import read_conllu
-    >>> text = "1\\tGo\\tgo\\tVERB\\tVB\\t_\\t0\\troot\\t_\\t_\\n"
+    >>> text = "1\tGo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n"
     >>> read_conllu(io.StringIO(text), label="xpos")
     ([[('Go',)]], [['VB']])
     """
@@ -145,16 +145,19 @@ def write_conllu(
 
     Examples
     --------
-    >>> import sys
+    >>> import io
     >>> from seqlab.data.io import write_conllu
-    >>> write_conllu([["Go"]], [["VERB"]], sys.stdout)
-    1	Go	_	VERB	_	_	_	_	_	_
-    <BLANKLINE>
+    >>> out = io.StringIO()
+    >>> write_conllu([["Go"]], [["VERB"]], out)
+    >>> out.getvalue().split()
+    ['1', 'Go', '_', 'VERB', '_', '_', '_', '_', '_', '_']
     """
     places = [_field(column) for column in columns]
     target = _field(label)
     if 0 in places or target == 0 or (y is not None and target in places):
-        raise InputError("the id field is numbered by the writer, and the label needs its own field")
+        raise InputError(
+            "the id field is numbered by the writer, and the label needs its own field"
+        )
     with open_writer(dest, encoding) as write:
         for index, tokens, labels in pair_up(X, y):
             if len(tokens) == 0:

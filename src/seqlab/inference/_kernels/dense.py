@@ -10,12 +10,11 @@ These functions are called from other numba kernels only.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from seqlab.inference._kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
 
 LANES = 4
@@ -66,23 +65,31 @@ def add_outer_products(left: Floats, right: Floats, n_rows: int, scale: float, o
 @njit(nogil=True, cache=True)
 def finite_bounds(row: Floats) -> tuple[float, float]:
     """Largest and smallest entry above ``-inf``; ``(0, 0)`` where there is none."""
-    high, low = -np.inf, np.inf
-    for j in range(row.shape[0]):
-        value = row[j]
-        if value > high:
-            high = value
-        if value < low and value > -np.inf:
-            low = value
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    e, f, g, h = np.inf, np.inf, np.inf, np.inf
+    whole = row.shape[0] // LANES * LANES
+    for j in range(0, whole, LANES):  # four chains of comparisons instead of one
+        p, q, r, s = row[j], row[j + 1], row[j + 2], row[j + 3]
+        a, b, c, d = max(a, p), max(b, q), max(c, r), max(d, s)
+        e, f, g, h = _lower(e, p), _lower(f, q), _lower(g, r), _lower(h, s)
+    for j in range(whole, row.shape[0]):
+        a, e = max(a, row[j]), _lower(e, row[j])
+    high, low = max(max(a, b), max(c, d)), min(min(e, f), min(g, h))
     if high == -np.inf:
         return 0.0, 0.0
     return high, low
 
 
 @njit(nogil=True, cache=True)
+def _lower(low: float, value: float) -> float:
+    return value if (value < low and value > -np.inf) else low
+
+
+@njit(nogil=True, cache=True)
 def exp_shifted(row: Floats, shift: float, out: Floats) -> None:
-    """``out[j] = exp(row[j] - shift)``; the padding of ``out`` is left alone."""
+    """``out[j] = exp(row[j] - shift)``, none above ``shift``; the padding of ``out`` is left alone."""
     for j in range(row.shape[0]):
-        out[j] = math.exp(row[j] - shift)
+        out[j] = exp_nonpositive(row[j] - shift)
 
 
 @njit(nogil=True, cache=True)

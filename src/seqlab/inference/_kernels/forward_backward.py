@@ -61,26 +61,24 @@ TRANSITIONS = 3
 
 @njit(nogil=True, cache=True)
 def load_rows(
-    unary: Floats, start: Floats, end: Floats, t0: int, t1: int, out: Floats
+    unary: Floats, start: Floats, end: Floats, t0: int, t1: int, workspace: Floats, out: Floats
 ) -> tuple[float, float]:
-    """``out[t] = exp(row t - its maximum)``, boundary scores included.
+    """``out[t - t0] = exp(row t - its maximum)``, boundary scores included.
 
     Returns the sum of the maxima and the largest finite range of a row.
     """
     n_labels = unary.shape[1]
     shift, spread = 0.0, 0.0
     for t in range(t0, t1):
-        row = out[t - t0]
-        for j in range(n_labels):
-            row[j] = unary[t, j]
-        if t == t0:
+        row = unary[t]
+        if t == t0 or t == t1 - 1:
+            row = workspace[:n_labels]
             for j in range(n_labels):
-                row[j] += start[j]
-        if t == t1 - 1:
-            for j in range(n_labels):
-                row[j] += end[j]
-        high, low = finite_bounds(row[:n_labels])
-        exp_shifted(row[:n_labels], high, row)
+                row[j] = unary[t, j]
+                row[j] += start[j] if t == t0 else 0.0
+                row[j] += end[j] if t == t1 - 1 else 0.0
+        high, low = finite_bounds(row)
+        exp_shifted(row, high, out[t - t0])
         shift += high
         spread = max(spread, high - low)
     return shift, spread
@@ -281,7 +279,7 @@ def forward_backward_block(
     n_rows = longest(offsets, first, last)
     weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
     exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    beta, workspace = np.zeros(width), np.zeros(width)
+    beta, workspace, boundary = np.zeros(width), np.zeros(width), np.zeros(n_labels)
     products = np.zeros((width, width))
     pair_shift, pair_spread = 0.0, 0.0
     if stride == 0:
@@ -292,7 +290,7 @@ def forward_backward_block(
             log_z[i] = 0.0
             continue
         scale = sequence_weights[i] if sequence_weights.size > 0 else 1.0
-        shift, spread = load_rows(unary, start, end, t0, t1, weights)
+        shift, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
         exact = spread <= MAX_RANGE and (t1 - t0 == 1 or spread + pair_spread <= MAX_RANGE)
         if exact:
             log_z[i] = forward(

@@ -77,7 +77,7 @@ def sample_block(
     n_rows = longest(offsets, first, last)
     weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
     exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    beta, workspace = np.zeros(width), np.zeros(width)
+    beta, workspace, boundary = np.zeros(width), np.zeros(width), np.zeros(n_labels)
     unused = np.zeros((0, n_labels))
     unused3 = np.zeros((0, n_labels, n_labels))
     pair_spread = 0.0
@@ -88,7 +88,7 @@ def sample_block(
         if t0 == t1:
             log_z[k] = 0.0
             continue
-        _, spread = load_rows(unary, start, end, t0, t1, weights)
+        _, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
         log_z[k] = np.nan
         if spread + pair_spread <= MAX_RANGE:
             log_z[k] = forward(

@@ -1,0 +1,228 @@
+"""Data frames: one row per step, a column that tells the sequences apart.
+
+pandas is imported only when a frame is made or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from seqlab.data.errors import InputError
+from seqlab.data.io._streams import ReadError, WriteError, pair_up
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME = "<frame>"
+
+
+def iter_frame(
+    frames: pd.DataFrame | Iterable[pd.DataFrame],
+    *,
+    group: str,
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Iterator[tuple[Any, list[Any] | None]]:
+    """Sequences of a data frame, or of successive pieces of one (``read_csv(chunksize=...)``).
+
+    Parameters are those of `read_frame`. A sequence may go on from one piece into the next.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from seqlab.data.io import iter_frame
+    >>> frame = pd.DataFrame({"doc": [1, 1, 2], "word": ["a", "b", "c"], "tag": ["X", "Y", "X"]})
+    >>> for tokens, labels in iter_frame(frame, group="doc", label="tag"):
+    ...     print(tokens, labels)
+    [('a',), ('b',)] ['X', 'Y']
+    [('c',)] ['X']
+    """
+    pieces: Iterable[Any] = [frames] if hasattr(frames, "columns") else frames
+    held: list[Any] = []
+    key: Any = None
+    seen: set[Any] = set()
+    n_rows = 0
+    for piece in pieces:
+        _check(piece, group, label, columns, n_rows)
+        keys = piece[group].to_numpy()
+        bounds = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+        for start, stop in zip([0, *bounds], [*bounds, len(keys)], strict=True):
+            if stop == start:
+                continue
+            if held and keys[start] == key:
+                held.append(piece.iloc[start:stop])
+                continue
+            if held:
+                yield _sequence(held, group, label, columns)
+            key = keys[start]
+            if key in seen:
+                reason = f"group {key!r} returns after another; sort the rows by {group!r} first"
+                raise ReadError(_NAME, n_rows + int(start) + 1, reason)
+            seen.add(key)
+            held = [piece.iloc[start:stop]]
+        n_rows += len(piece)
+    if not held:
+        raise ReadError(_NAME, None, "no sequences: the frame has no rows")
+    yield _sequence(held, group, label, columns)
+
+
+def read_frame(
+    frame: pd.DataFrame | Iterable[pd.DataFrame],
+    *,
+    group: str,
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> tuple[list[Any], list[list[Any]] | None]:
+    """Turn a data frame with one row per step into sequences.
+
+    Parameters
+    ----------
+    frame : DataFrame, or iterable of its successive pieces
+        The rows of a sequence are consecutive.
+    group : str
+        The column that is equal for all steps of a sequence.
+    label : str, optional
+        The column of labels.
+    columns : sequence of str, optional
+        The columns that make a step; by default all others.
+
+    Returns
+    -------
+    X : list of sequences
+        Text columns only: lists of tuples of str. Numbers and booleans only: 2-D float arrays.
+        Both: lists of dicts (column to value).
+    y : list of list, or None
+        The labels; None without `label`.
+
+    Raises
+    ------
+    ReadError
+        With the row, from 1: a missing label, group or value, a group that returns after another,
+        a column that is not there, no rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from seqlab.data.io import read_frame
+    >>> frame = pd.DataFrame({"day": [1, 1], "heat": [20.5, 21.0], "on": [True, False]})
+    >>> X, y = read_frame(frame, group="day")
+    >>> X[0].tolist(), y
+    ([[20.5, 1.0], [21.0, 0.0]], None)
+    """
+    X, y = [], []
+    for sequence, labels in iter_frame(frame, group=group, label=label, columns=columns):
+        X.append(sequence)
+        y.append(labels)
+    return X, None if label is None else y  # type: ignore[return-value]
+
+
+def write_frame(
+    X: Iterable[Any],
+    y: Iterable[Sequence[Any]] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    group: str = "sequence",
+    label: str = "label",
+) -> pd.DataFrame:
+    """Make a data frame with one row per step.
+
+    Parameters
+    ----------
+    X : iterable of sequences
+        Of tuples of columns, of dicts, or 2-D arrays or sparse matrices.
+    y : iterable of sequences of labels, optional
+        Labels.
+    columns : sequence of str, optional
+        Names of the columns of tuples and arrays; ``c0``, ``c1``, ... by default.
+    group, label : str
+        Names of the columns for the sequence's number, from 0, and the label.
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> from seqlab.data.io import write_frame
+    >>> write_frame([[("a",), ("b",)]], [["X", "Y"]], columns=["word"])
+       sequence word label
+    0         0    a     X
+    1         0    b     Y
+    """
+    import pandas as pd
+
+    pieces, groups, all_labels = [], [], []
+    dense = (matrix.toarray() if sp.issparse(matrix) else matrix for matrix in X)
+    for index, sequence, labels in pair_up(dense, y):
+        if len(sequence) == 0:
+            raise WriteError(f"X[{index}] is empty: a data frame cannot hold it")
+        if isinstance(sequence[0], Mapping):
+            piece = pd.DataFrame.from_records([dict(step) for step in sequence])
+        else:
+            rows = [(step,) if isinstance(step, str) else tuple(step) for step in sequence]
+            names = list(columns) if columns is not None else [f"c{k}" for k in range(len(rows[0]))]
+            if any(len(row) != len(names) for row in rows):
+                raise WriteError(f"X[{index}] has steps that do not fit the columns {names}")
+            piece = pd.DataFrame.from_records(rows, columns=names)
+        pieces.append(piece)
+        groups += [index] * len(piece)
+        all_labels += [] if labels is None else list(labels)
+    frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+    taken = {group, label if y is not None else group} & set(frame.columns)
+    if taken:
+        raise WriteError(f"the columns {sorted(taken)} are taken; choose another group or label")
+    frame.insert(0, group, groups)
+    if y is not None:
+        frame[label] = all_labels
+    return frame
+
+
+def _check(
+    piece: pd.DataFrame,
+    group: str,
+    label: str | None,
+    columns: Sequence[str] | None,
+    n_before: int,
+) -> None:
+    needed = [group, *([label] if label is not None else []), *(columns or [])]
+    for name in needed:
+        if name not in piece.columns:
+            there = ", ".join(map(repr, piece.columns))
+            raise ReadError(_NAME, None, f"no column {name!r}; the frame has {there}")
+    for name in needed[: 1 if label is None else 2]:
+        missing = np.flatnonzero(piece[name].isna().to_numpy())
+        if missing.size:
+            what = "group" if name == group else "label"
+            raise ReadError(_NAME, n_before + int(missing[0]) + 1, f"the {what} is missing")
+
+
+def _sequence(
+    held: list[Any], group: str, label: str | None, columns: Sequence[str] | None
+) -> tuple[Any, list[Any] | None]:
+    import pandas as pd
+
+    rows = held[0] if len(held) == 1 else pd.concat(held)
+    names = (
+        list(columns)
+        if columns is not None
+        else [name for name in rows.columns if name not in (group, label)]
+    )
+    if not names:
+        raise InputError("no columns are left to make a step of")
+    labels = None if label is None else rows[label].tolist()
+    numeric = [pd.api.types.is_numeric_dtype(rows[name].dtype) for name in names]
+    if all(numeric):
+        return rows[names].to_numpy(dtype=np.float64), labels
+    if any(numeric):
+        return rows[names].to_dict("records"), labels
+    values = rows[names].astype(object)
+    if values.isna().to_numpy().any():
+        raise ReadError(
+            _NAME, None, f"group {rows[group].iloc[0]!r} has a step with a missing value"
+        )
+    texts = [[str(value) for value in values[name]] for name in names]
+    return list(zip(*texts, strict=True)), labels

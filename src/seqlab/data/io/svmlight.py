@@ -1,0 +1,265 @@
+"""SVM-light's format with ``qid``: a numeric label, the sequence's number, sparse features.
+
+``label qid:7 1:0.5 12:1 # comment``; consecutive lines of one qid are a sequence. The format of
+SVM-light, LIBSVM's ranking data and SVM-hmm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.data.io._streams import (
+    ReadError,
+    Source,
+    WriteError,
+    iter_lines,
+    open_writer,
+    pair_up,
+    source_name,
+)
+
+
+def iter_svmlight(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    encoding: str = "utf-8",
+) -> Iterator[tuple[sp.csr_matrix, NDArray[Any]]]:
+    r"""Sequences of an SVM-light file, one by one; parameters are those of `read_svmlight`.
+
+    Without `n_features`, each matrix is as wide as its own largest feature number asks.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import iter_svmlight
+    >>> X, y = next(iter_svmlight(io.StringIO("2 qid:1 1:0.5\n1 qid:1 3:1\n"), n_features=4))
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], [2, 1])
+    """
+    reader = _Reader(source_name(source), n_features, zero_based)
+    for number, line in iter_lines(source, encoding):
+        finished = reader.take(number, line)
+        if finished is not None:
+            yield finished
+    last = reader.finish()
+    if last is None:
+        raise ReadError(reader.name, None, "no sequences: the file is empty")
+    yield last
+
+
+def read_svmlight(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    encoding: str = "utf-8",
+) -> tuple[list[sp.csr_matrix], list[NDArray[Any]]]:
+    r"""Read SVM-light's format with ``qid`` as sequences.
+
+    Parameters
+    ----------
+    source : path, "-" or file object
+        A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
+    n_features : int, optional
+        Number of columns; by default what the largest feature number asks.
+    zero_based : bool, default=False
+        Whether feature numbers begin with 0 instead of 1.
+    encoding : str, default="utf-8"
+        Encoding of bytes.
+
+    Returns
+    -------
+    X : list of csr_matrix
+        One matrix per sequence, all of the same width.
+    y : list of arrays
+        Integer labels if all labels of the sequence are written as integers, else floats.
+
+    Raises
+    ------
+    ReadError
+        With file and line: no label, no qid, a qid that returns after another, a feature that is no
+        ``number:value``, is repeated or out of range, wrong encoding, no sequence.
+
+    Examples
+    --------
+    >>> import io
+    >>> from seqlab.data.io import read_svmlight
+    >>> X, y = read_svmlight(io.StringIO("2 qid:1 1:0.5\n1 qid:2 3:1 # end\n"))
+    >>> [matrix.shape for matrix in X], [labels.tolist() for labels in y]
+    ([(1, 3), (1, 3)], [[2], [1]])
+    """
+    X, y = [], []
+    for matrix, labels in iter_svmlight(
+        source, n_features=n_features, zero_based=zero_based, encoding=encoding
+    ):
+        X.append(matrix)
+        y.append(labels)
+    width = max(matrix.shape[1] for matrix in X)
+    for matrix in X:
+        matrix.resize(matrix.shape[0], width)
+    return X, y
+
+
+def write_svmlight(
+    X: Iterable[Any],
+    y: Iterable[Sequence[Any]],
+    dest: Source,
+    *,
+    zero_based: bool = False,
+    encoding: str = "utf-8",
+) -> None:
+    """Write SVM-light's format; sequences are numbered from 1 as ``qid``.
+
+    Parameters
+    ----------
+    X : iterable of 2-D arrays or sparse matrices
+        One per sequence; zeros are not written.
+    y : iterable of sequences of numbers
+        Labels.
+    dest : path, "-" or file object
+        A path is written through a temporary file and a rename, compressed by its extension.
+    zero_based : bool, default=False
+        Whether feature numbers begin with 0 instead of 1.
+    encoding : str, default="utf-8"
+        Encoding of bytes.
+
+    Raises
+    ------
+    WriteError
+        A label that is no number, a value that is not finite, an empty sequence.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from seqlab.data.io import write_svmlight
+    >>> write_svmlight([[[0.5, 0.0], [0.0, 1.0]]], [[2, 1]], sys.stdout)
+    2 qid:1 1:0.5
+    1 qid:1 2:1.0
+    """
+    base = 0 if zero_based else 1
+    with open_writer(dest, encoding) as write:
+        matrices = (
+            matrix if sp.issparse(matrix) else np.atleast_2d(np.asarray(matrix)) for matrix in X
+        )
+        for index, matrix, labels in pair_up(_Sized.each(matrices), y):
+            csr = sp.csr_matrix(matrix.matrix, dtype=np.float64, copy=True)
+            csr.sum_duplicates()
+            if csr.shape[0] == 0:
+                raise WriteError(f"X[{index}] is empty: SVM-light's format cannot hold it")
+            if not np.isfinite(csr.data).all():
+                raise WriteError(f"X[{index}] has a value that is not finite")
+            for t in range(csr.shape[0]):
+                row = slice(*csr.indptr[t : t + 2])
+                pairs = zip(csr.indices[row].tolist(), csr.data[row].tolist(), strict=True)
+                features = [f"{column + base}:{value!r}" for column, value in pairs if value != 0]
+                fields = [_format_label(labels[t], index, t), f"qid:{index + 1}", *features]
+                write(" ".join(fields) + "\n")
+
+
+class _Sized:
+    """A matrix with the length of its first axis, which sparse matrices refuse to have."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @classmethod
+    def each(cls, matrices: Iterable[Any]) -> Iterator[_Sized]:
+        return map(cls, matrices)
+
+
+def _format_label(label: Any, index: int, t: int) -> str:
+    if isinstance(label, bool | np.bool_ | int | np.integer):
+        return str(int(label))
+    if isinstance(label, float | np.floating) and math.isfinite(label):
+        return repr(float(label))
+    raise WriteError(f"y[{index}][{t}]: SVM-light's labels are finite numbers, not {label!r}")
+
+
+class _Reader:
+    """Collects lines of one qid; a line of the next returns the finished sequence."""
+
+    def __init__(self, name: str, n_features: int | None, zero_based: bool) -> None:
+        self.name, self.n_features = name, n_features
+        self.base = 0 if zero_based else 1
+        self.qid: str | None = None
+        self.seen: set[str] = set()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.labels: list[str] = []
+        self.columns: list[int] = []
+        self.values: list[float] = []
+        self.ends: list[int] = [0]
+
+    def take(self, number: int, line: str) -> tuple[sp.csr_matrix, NDArray[Any]] | None:
+        fields = line.partition("#")[0].split()
+        if not fields:
+            return None
+        if len(fields) < 2 or not fields[1].startswith("qid:"):
+            missing = "the label is missing" if fields[0].startswith("qid:") else "no qid"
+            raise ReadError(self.name, number, f"{missing}: expected 'label qid:n feature:value'")
+        finished = None
+        qid = fields[1].removeprefix("qid:")
+        if qid != self.qid:
+            finished = self.finish()
+            if qid in self.seen:
+                raise ReadError(self.name, number, f"qid {qid} returns after another qid")
+            self.seen.add(qid)
+            self.qid = qid
+        if not _is_number(fields[0]):
+            raise ReadError(self.name, number, f"the label {fields[0]!r} is no number")
+        self.labels.append(fields[0])
+        row = dict(self._feature(field, number) for field in fields[2:])
+        if len(row) != len(fields) - 2:
+            raise ReadError(self.name, number, "a feature is repeated")
+        for column in sorted(row):
+            self.columns.append(column)
+            self.values.append(row[column])
+        self.ends.append(len(self.columns))
+        return finished
+
+    def _feature(self, field: str, number: int) -> tuple[int, float]:
+        index, _, text = field.partition(":")
+        if not (index.isascii() and index.isdigit() and _is_number(text)):
+            raise ReadError(self.name, number, f"{field!r} is no 'feature:value'")
+        column = int(index) - self.base
+        if column < 0:
+            raise ReadError(self.name, number, "feature 0, but features are counted from 1")
+        if column >= (self.n_features or np.iinfo(np.int32).max):
+            raise ReadError(self.name, number, f"feature {index} but n_features={self.n_features}")
+        return column, float(text)
+
+    def finish(self) -> tuple[sp.csr_matrix, NDArray[Any]] | None:
+        if not self.labels:
+            return None
+        width = self.n_features or max(self.columns, default=-1) + 1
+        matrix = sp.csr_matrix(
+            (
+                np.array(self.values),
+                np.array(self.columns, dtype=np.int32),
+                np.array(self.ends, dtype=np.int32),
+            ),
+            shape=(len(self.labels), width),
+        )
+        whole = all(label.lstrip("+-").isdigit() for label in self.labels)
+        labels = np.array([int(x) if whole else float(x) for x in self.labels])
+        self._reset()
+        return matrix, labels
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

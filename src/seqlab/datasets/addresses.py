@@ -1,0 +1,183 @@
+"""Generated postal addresses with a label per token: data for trying things out, and for the demo.
+
+Addresses of nine countries in their own order, with recipients, flats, boxes and missing parts;
+written tidily or in haste (all lower case, capitals, no commas, without accents, with slips of the
+pen). All are invented: any likeness is by chance.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.datasets._address_styles import BREAK, STYLES, Draw, Part, recipient
+from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._bunch import random_state as _random_state
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+FIELDS = (
+    "Recipient",
+    "POBox",
+    "Unit",
+    "Building",
+    "HouseNumber",
+    "Street",
+    "City",
+    "Region",
+    "Postcode",
+    "Country",
+)
+_RECIPIENT_SHARE = 0.35
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ö": "Oe", "Ü": "Ue"})
+
+_DESCR = """\
+Generated addresses
+-------------------
+{n} invented postal addresses of {countries}. A token is (text,); labels are IOB2 over the
+fields Recipient, POBox, Unit, Building, HouseNumber, Street, City, Region, Postcode, Country;
+separating commas are O.
+"""
+
+
+def make_addresses(
+    n: int = 1000,
+    *,
+    countries: Sequence[str] | None = None,
+    noise: float = 0.3,
+    random_state: Any = None,
+    return_X_y: bool = False,
+) -> Bunch | tuple[list[list[tuple[str]]], list[list[str]]]:
+    """Invented street addresses with a field label per token.
+
+    Parameters
+    ----------
+    n : int, default=1000
+        How many addresses.
+    countries : sequence of str, optional
+        Which styles, of "us", "gb", "de", "fr", "ca", "au", "es", "it", "nl"; all by default, in
+        fixed shares.
+    noise : float, default=0.3
+        Share of addresses written in haste: all lower case or capitals, without commas, without
+        accents or with slips of the pen.
+    random_state : int, RandomState or None
+        Seed.
+    return_X_y : bool, default=False
+        Give ``(data, target)`` only.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (list of addresses of (token,)), ``target`` (list of IOB2 label lists), ``text``
+        (the addresses as plain lines), ``country`` (array of codes), ``feature_names``,
+        ``target_names``, ``DESCR``.
+
+    Examples
+    --------
+    >>> from seqlab.datasets import make_addresses
+    >>> data = make_addresses(3, countries=["us", "de"], noise=0, random_state=2)
+    >>> for line in data.text:
+    ...     print(line)
+    >>> data.data[0][:2], data.target[0][:2]
+    """
+    if countries is not None and not countries:
+        raise InputError("countries is empty")
+    codes = list(STYLES) if countries is None else list(countries)
+    for code in codes:
+        if code not in STYLES:
+            raise InputError(f"no style {code!r}; there are {', '.join(STYLES)}")
+    if not 0 <= noise <= 1:
+        raise InputError(f"noise is a share from 0 to 1, got {noise}")
+    rng = _random_state(random_state)
+    draw = Draw(rng)
+    shares = np.cumsum([STYLES[code][1] for code in codes])
+    data: list[list[tuple[str]]] = []
+    target: list[list[str]] = []
+    chosen: list[str] = []
+    for _ in range(n):
+        code = codes[int(np.searchsorted(shares, rng.random_sample() * shares[-1], side="right"))]
+        parts = STYLES[code][0](draw)
+        if draw.chance(_RECIPIENT_SHARE):
+            parts = recipient(draw, code) + parts
+        if draw.chance(noise):
+            parts = _in_haste(parts, code, draw)
+        while parts[-1] == BREAK:
+            parts.pop()
+        tokens, labels = _label(parts)
+        data.append([(token,) for token in tokens])
+        target.append(labels)
+        chosen.append(code)
+    if return_X_y:
+        return data, target
+    return make_bunch(
+        data=data,
+        target=target,
+        text=[_plain([token for (token,) in tokens]) for tokens in data],
+        country=np.array(chosen, dtype="U2"),
+        feature_names=["token"],
+        target_names=["O", *(f"{prefix}-{field}" for field in FIELDS for prefix in "BI")],
+        DESCR=_DESCR.format(n=n, countries=", ".join(codes)),
+    )
+
+
+def _label(parts: list[Part]) -> tuple[list[str], list[str]]:
+    """Tokens and their IOB2 labels."""
+    tokens: list[str] = []
+    labels: list[str] = []
+    for text, field in parts:
+        words = text.split()
+        tokens += words
+        if field is None:
+            labels += ["O"] * len(words)
+        else:
+            labels += [f"B-{field}"] + [f"I-{field}"] * (len(words) - 1)
+    return tokens, labels
+
+
+def _plain(tokens: list[str]) -> str:
+    """The address as one would write it: no blank before a comma."""
+    return " ".join(tokens).replace(" ,", ",")
+
+
+def _in_haste(parts: list[Part], country: str, draw: Draw) -> list[Part]:
+    """One or more ways to write an address carelessly."""
+    if draw.chance(0.4):
+        parts = [part for part in parts if part != BREAK or draw.chance(0.15)]
+    if draw.chance(0.4):
+        change = str.upper if draw.chance(0.4) else str.lower
+        parts = [Part(change(part.text), part.field) for part in parts]
+    if draw.chance(0.3):
+        parts = [Part(_fold(part.text, country), part.field) for part in parts]
+    if draw.chance(0.5):
+        parts = [Part(_slip(part.text, draw), part.field) for part in parts]
+    return parts
+
+
+def _fold(text: str, country: str) -> str:
+    """Without accents; German umlauts become two letters."""
+    if country == "de":
+        text = text.translate(_GERMAN)
+    apart = unicodedata.normalize("NFD", text)
+    return "".join(char for char in apart if not unicodedata.combining(char))
+
+
+def _slip(text: str, draw: Draw) -> str:
+    """Now and then a letter left out, doubled or swapped with the next."""
+    words = text.split(" ")
+    for k, word in enumerate(words):
+        if len(word) < 5 or not word.isalpha() or not draw.chance(0.12):
+            continue
+        at = draw.number(1, len(word) - 2)
+        kind = draw.pick(("drop", "double", "swap"))
+        if kind == "drop":
+            words[k] = word[:at] + word[at + 1 :]
+        elif kind == "double":
+            words[k] = word[: at + 1] + word[at:]
+        else:
+            words[k] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return " ".join(words)

@@ -1,0 +1,172 @@
+"""Gazetteer: is this token, or this run of tokens, in a list?
+
+Entries may have several tokens. Per list, entries are found from left to right, the longest at
+each place first and without overlap; the first token of an entry found has the feature
+``list:B``, the others ``list:I``. With ``loose=True`` a token that occurs anywhere in any entry
+has ``list:in`` as well, found or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.features.columns import ColumnCoder, encode_column, token_blocks
+
+Phrase = tuple[int, ...]
+
+
+class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    """Membership of tokens and runs of tokens in given lists.
+
+    Parameters
+    ----------
+    lists : dict of str to iterable of (str or sequence of str)
+        The entries of each list. A string is cut into tokens at blanks; a tuple is the tokens
+        themselves.
+    column : int
+        Column of the tokens to look at.
+    lower : bool
+        Whether case is ignored.
+    loose : bool
+        Whether to add a feature for tokens that occur anywhere in an entry.
+
+    Attributes
+    ----------
+    feature_names_ : list of str
+
+    Examples
+    --------
+    >>> from seqlab.features import Gazetteer
+    >>> places = Gazetteer({"city": ["New York", "York", "Paris"]}, lower=True, loose=True)
+    >>> places.fit_transform([["new", "york", "or", "York"]])[0].toarray()
+    array([[1., 0., 1.],
+           [0., 1., 1.],
+           [0., 0., 0.],
+           [1., 0., 1.]])
+    >>> places.get_feature_names_out().tolist()
+    ['city:B', 'city:I', 'city:in']
+    """
+
+    def __init__(
+        self,
+        lists: Mapping[str, Iterable[Any]],
+        *,
+        column: int = 0,
+        lower: bool = False,
+        loose: bool = False,
+    ) -> None:
+        self.lists = lists
+        self.column = column
+        self.lower = lower
+        self.loose = loose
+
+    def fit(self, X: Any = None, y: Any = None) -> Gazetteer:
+        """Check the lists; nothing is learned from X.
+
+        Parameters
+        ----------
+        X, y : ignored
+        """
+        for name, entries in self.lists.items():
+            if isinstance(entries, str) or not isinstance(entries, Iterable):
+                raise InputError(f"list {name!r} of a gazetteer must be a list of entries")
+            for entry in entries:
+                if not _tokens(entry) or not all(isinstance(part, str) for part in _tokens(entry)):
+                    raise InputError(f"list {name!r} of a gazetteer has the entry {entry!r}")
+        kinds = ["B", "I", "in"] if self.loose else ["B", "I"]
+        self.feature_names_ = [f"{name}:{kind}" for name in self.lists for kind in kinds]
+        return self
+
+    def transform(self, X: Any) -> Sequences:
+        """Return the membership features, CSR of shape (n_steps, n_features)."""
+        check_is_fitted(self)
+        coder = ColumnCoder(["lower" if self.lower else ""], [{}])
+        lists = [self._code_entries(entries, coder) for entries in self.lists.values()]
+        lengths: list[int] = []
+        rows: list[NDArray[np.int64]] = []
+        columns: list[NDArray[np.int64]] = []
+        done = 0
+        for block in token_blocks(X):
+            if block.width and self.column >= block.width:
+                raise InputError(
+                    f"{block.locate(0)} has {block.width} columns, "
+                    f"but the gazetteer reads column {self.column}"
+                )
+            words = coder.codes(0, encode_column(coder, block, self.column))
+            ends = np.repeat(np.cumsum(block.lengths), block.lengths)
+            for number, entries in enumerate(lists):
+                for kind, steps in enumerate(_find(words, ends, entries, loose=self.loose)):
+                    rows.append(steps + done)
+                    columns.append(np.full(steps.size, number * (2 + self.loose) + kind))
+            done += len(block.tokens)
+            lengths += block.lengths
+        row = np.concatenate([np.empty(0, np.int64), *rows])
+        column = np.concatenate([np.empty(0, np.int64), *columns])
+        shape = (done, len(self.feature_names_))
+        matrix = sp.csr_matrix((np.ones(row.size), (row, column)), shape=shape)
+        return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features: ``list:B``, ``list:I`` and, if loose, ``list:in``."""
+        check_is_fitted(self)
+        return np.array(self.feature_names_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = False
+        return tags
+
+    def _code_entries(self, entries: Iterable[Any], coder: ColumnCoder) -> dict[int, list[Phrase]]:
+        """Entries as tuples of codes, by their first code, the longest first."""
+        by_first: dict[int, set[Phrase]] = {}
+        for entry in entries:
+            tokens = _tokens(entry)
+            codes = coder.codes(0, coder.encode(tokens, len(tokens))).tolist()
+            by_first.setdefault(codes[0], set()).add(tuple(codes))
+        return {first: sorted(found, key=len, reverse=True) for first, found in by_first.items()}
+
+
+def _tokens(entry: Any) -> list[Any]:
+    return entry.split() if isinstance(entry, str) else list(entry)
+
+
+def _find(
+    words: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    entries: dict[int, list[Phrase]],
+    *,
+    loose: bool,
+) -> list[NDArray[np.int64]]:
+    """Steps that begin an entry, that continue one, and (if loose) that could be part of one."""
+    begins: list[int] = []
+    inner: list[int] = []
+    free = 0
+    # Only steps whose word begins some entry are looked at one by one.
+    for step in np.flatnonzero(np.isin(words, list(entries))).tolist():
+        if step < free:
+            continue
+        for phrase in entries[int(words[step])]:
+            stop = step + len(phrase)
+            if stop <= ends[step] and tuple(words[step:stop].tolist()) == phrase:
+                begins.append(step)
+                inner.extend(range(step + 1, stop))
+                free = stop
+                break
+    found = [np.array(begins, np.int64), np.array(inner, np.int64)]
+    if loose:
+        parts = {code for phrases in entries.values() for phrase in phrases for code in phrase}
+        found.append(np.flatnonzero(np.isin(words, list(parts))))
+    return found

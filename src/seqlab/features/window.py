@@ -1,0 +1,157 @@
+"""Window: the features of neighbouring steps beside a step's own.
+
+With ``before = b`` and ``after = a`` the row of step ``t`` becomes
+
+    [x(t), x(t-b), ..., x(t-1), x(t+1), ..., x(t+a), outside]
+
+where a neighbour outside the sequence has zeros, and ``outside`` says for each distance whether
+it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Integral, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.data.convert import as_sequences
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+
+
+class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    """Append the features of neighbouring steps.
+
+    Parameters
+    ----------
+    before, after : int
+        How many steps to look back and ahead.
+    boundary : bool
+        Whether to add, for each distance, a column that is 1 where the neighbour lies outside the
+        sequence.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_ : ndarray of object
+        Names of the input's columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from seqlab.features import Window
+    >>> window = Window(before=1, after=0)
+    >>> window.fit_transform([np.array([[1.0], [2.0], [3.0]])])[0]
+    array([[1., 0., 1.],
+           [2., 1., 0.],
+           [3., 2., 0.]])
+    >>> window.get_feature_names_out().tolist()
+    ['x0', 'x0[-1]', '__BOS__[-1]']
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+        "before": [Interval(Integral, 0, None, closed="left")],
+        "after": [Interval(Integral, 0, None, closed="left")],
+        "boundary": ["boolean"],
+    }
+
+    def __init__(self, *, before: int = 1, after: int = 1, boundary: bool = True) -> None:
+        self.before = before
+        self.after = after
+        self.boundary = boundary
+
+    def fit(self, X: Any, y: Any = None) -> Window:
+        """Take note of the input's columns.
+
+        Parameters
+        ----------
+        X : Sequences, or list of matrices, one per sequence
+        y : ignored
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Sequences:
+        """Append the features of neighbouring steps."""
+        return self._widen(self._fit(X))
+
+    def transform(self, X: Any) -> Sequences:
+        """Append the features of neighbouring steps."""
+        check_is_fitted(self)
+        sequences, _ = as_sequences(X)
+        if sequences.n_features != self.n_features_in_:
+            raise InputError(
+                f"X has {sequences.n_features} features, but Window is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return self._widen(sequences)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns: ``name`` and ``name[-1]``; ``__BOS__[-1]`` for the boundary."""
+        check_is_fitted(self)
+        names = self.feature_names_ if input_features is None else list(input_features)
+        if len(names) != self.n_features_in_:
+            raise InputError(f"input_features should have {self.n_features_in_} names")
+        every = [str(name) for name in names]
+        for distance in self._distances():
+            every += [f"{name}[{distance:+d}]" for name in names]
+        if self.boundary:
+            every += [
+                f"{'__BOS__' if distance < 0 else '__EOS__'}[{distance:+d}]"
+                for distance in self._distances()
+            ]
+        return np.array(every, dtype=object)
+
+    def _fit(self, X: Any) -> Sequences:
+        self._validate_params()
+        sequences, _ = as_sequences(X)
+        self.n_features_in_ = sequences.n_features
+        self.feature_names_ = names_of(sequences)
+        return sequences
+
+    def _distances(self) -> list[int]:
+        return [*range(-self.before, 0), *range(1, self.after + 1)]
+
+    def _widen(self, sequences: Sequences) -> Sequences:
+        offsets, lengths = sequences.offsets, sequences.lengths
+        steps = np.arange(sequences.n_steps)
+        begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
+        parts, outside = [sequences.matrix], []
+        for distance in self._distances():
+            there = steps + distance
+            inside = (there >= begin) & (there < end)
+            parts.append(_rows_or_zero(sequences.matrix, there, inside))
+            outside.append(~inside)
+        if self.boundary and outside:
+            parts.append(np.array(outside, dtype=np.float64).T)
+        if sequences.is_sparse:
+            return Sequences(sp.hstack(parts, format="csr"), offsets)
+        return Sequences(np.hstack(parts), offsets)
+
+
+def names_of(sequences: Sequences) -> NDArray[np.object_]:
+    """Names of the columns, ``x0``, ``x1``, ... where the data have none."""
+    if sequences.feature_names is not None:
+        return sequences.feature_names
+    return np.array([f"x{column}" for column in range(sequences.n_features)], dtype=object)
+
+
+def _rows_or_zero(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Any:
+    """Rows of the matrix, zero where not wanted."""
+    if not sp.issparse(matrix):
+        out = np.zeros((rows.size, matrix.shape[1]))
+        out[wanted] = matrix[rows[wanted]]
+        return out
+    sizes = np.zeros(rows.size, np.int64)
+    sizes[wanted] = np.diff(matrix.indptr)[rows[wanted]]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    # Entry k of the result is entry k of the kept rows, taken in order.
+    kept = matrix[rows[wanted]]
+    return sp.csr_matrix((kept.data, kept.indices, indptr), shape=(rows.size, matrix.shape[1]))

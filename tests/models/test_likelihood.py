@@ -1,0 +1,129 @@
+"""The likelihood: finite differences, enumeration, convexity, weights, threads."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from seqlab.data import Sequences
+from seqlab.inference import path_scores
+from seqlab.models._likelihood import ChainLikelihood
+from seqlab.structures import ChainStructure
+
+VARIANTS = {
+    "plain": {},
+    "weighted": {"weighted": True},
+    "partial": {"partial": True},
+    "costs": {"costs": True},
+    "edges": {"edges": True},
+    "free boundary": {"free": True},
+    "everything": {"weighted": True, "partial": True, "costs": True, "edges": True},
+}
+variants = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+
+
+def problem(seed=0, n_labels=3, lengths=(4, 1, 3), c2=0.3, n_jobs=None, **variant):
+    random = np.random.default_rng(seed)
+    n = sum(lengths)
+    matrix = random.normal(size=(n, 4)) * (random.random((n, 4)) < 0.6)
+    X = Sequences(sp.csr_matrix(matrix), np.concatenate([[0], np.cumsum(lengths)]))
+    codes = random.integers(0, n_labels, n)
+    allowed = None
+    if variant.get("partial"):
+        allowed = random.random((n, n_labels)) < 0.5
+        allowed[np.arange(n), codes] = True
+        codes = np.where(allowed.sum(axis=1) > 1, -2, codes)
+    structure = ChainStructure.from_data(
+        X, codes, n_labels, allowed=allowed, all_states=True, edge_features=variant.get("edges", False)
+    )
+    penalised = None
+    if variant.get("free"):
+        penalised = np.ones(structure.n_params, dtype=bool)
+        penalised[structure.slices["start"]] = False
+    costs = np.where(codes >= 0, random.normal(size=n), 0.0) if variant.get("costs") else None
+    weights = random.random(len(X)) if variant.get("weighted") else np.ones(len(X))
+    objective = ChainLikelihood(
+        structure, X, codes, weights, c2,
+        allowed=allowed, miss_cost=costs, penalised=penalised, n_jobs=n_jobs,
+    )  # fmt: skip
+    return objective, random.normal(size=structure.n_params)
+
+
+def by_enumeration(objective, w):
+    """The objective from its definition: a sum over every labeling."""
+    X, structure = objective.X, objective.structure
+    total = 0.0
+    for i in range(len(X)):
+        one = X[[i]]
+        steps = slice(X.offsets[i], X.offsets[i + 1])
+        codes = objective.codes[steps]
+        scores = structure.scores(w, one)
+        every, agreeing = [], []
+        for y in itertools.product(range(structure.n_labels), repeat=one.n_steps):
+            value = path_scores(scores, np.array(y))[0]
+            if objective.miss_cost is not None:
+                value += objective.miss_cost[steps][np.array(y) != codes].sum()
+            every.append(value)
+            if objective.allowed is None:
+                agrees = np.array_equal(y, codes)
+            else:
+                agrees = objective.allowed[steps][np.arange(len(y)), list(y)].all()
+            if agrees:
+                agreeing.append(value)
+        gain = np.logaddexp.reduce(agreeing) - np.logaddexp.reduce(every)
+        total -= objective.weights[i] * gain
+    counted = w if objective.penalised is None else w[objective.penalised]
+    return total + objective.c2 * counted @ counted
+
+
+@variants
+def test_value_by_enumeration(variant):
+    objective, w = problem(**variant)
+    assert objective.loss(w) == pytest.approx(by_enumeration(objective, w), rel=1e-12)
+
+
+@variants
+def test_gradient_by_central_differences(variant):
+    objective, w = problem(**variant)
+    gradient = objective.gradient(w)
+    step = 1e-5
+    numeric = np.empty_like(w)
+    for k in range(w.size):
+        shift = np.zeros_like(w)
+        shift[k] = step
+        numeric[k] = (objective.loss(w + shift) - objective.loss(w - shift)) / (2 * step)
+    error = np.linalg.norm(gradient - numeric) / np.linalg.norm(numeric)
+    assert error < 1e-8
+
+
+def test_convex_along_segments():
+    objective, w = problem(c2=0.0)
+    other = np.random.default_rng(9).normal(size=w.size) * 3
+    middle = objective.loss(0.5 * (w + other))
+    assert middle <= 0.5 * (objective.loss(w) + objective.loss(other))
+
+
+def test_same_bits_for_any_number_of_threads():
+    lengths = np.random.default_rng(0).integers(1, 30, size=4000)
+    serial, w = problem(lengths=lengths, n_labels=12)
+    parallel, _ = problem(lengths=lengths, n_labels=12, n_jobs=2)
+    assert len(serial._slots) > 1
+    a, b = serial.loss_gradient(w), parallel.loss_gradient(w)
+    assert a[0] == b[0]
+    np.testing.assert_array_equal(a[1], b[1])
+    np.testing.assert_array_equal(serial.gradient(w), a[1])
+
+
+def test_weight_two_is_the_sequence_twice():
+    objective, w = problem()
+    X, codes = objective.X, objective.codes
+    weights = np.array([2.0, 1.0, 0.0])
+    weighted = ChainLikelihood(objective.structure, X, codes, weights, 0.1)
+    twice = X[[0, 0, 1]]
+    labels = np.concatenate([codes[:4], codes[:4], codes[4:5]])
+    repeated = ChainLikelihood(objective.structure, twice, labels, np.ones(3), 0.1)
+    assert weighted.loss(w) == pytest.approx(repeated.loss(w))
+    np.testing.assert_allclose(weighted.gradient(w), repeated.gradient(w), atol=1e-12)

@@ -1,0 +1,173 @@
+"""L-BFGS and OWL-QN against known optima, against each other and against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from seqlab.data import NumericalError
+from seqlab.optim import lbfgs, owlqn
+from seqlab.optim._kernels import axpy, dot
+from seqlab.optim.owlqn import pseudo_gradient
+
+
+class Quadratic:
+    """``1/2 w'Aw - b'w``: its optimum is known in closed form."""
+
+    def __init__(self, A, b):
+        self.A, self.b = A, b
+        self.n_params = b.size
+        self.strong_convexity = float(np.linalg.eigvalsh(A)[0])
+
+    def loss_gradient(self, w):
+        Aw = self.A @ w
+        return float(0.5 * w @ Aw - self.b @ w), Aw - self.b
+
+
+class Logistic:
+    """Logistic loss of separable-free data, penalised or not."""
+
+    def __init__(self, random, n=200, d=10, c2=0.0):
+        self.X = random.normal(size=(n, d))
+        self.y = np.sign(self.X @ random.normal(size=d) + random.normal(size=n) * 2)
+        self.c2 = c2
+        self.n_params = d
+        self.strong_convexity = 2 * c2
+
+    def loss_gradient(self, w):
+        margin = self.y * (self.X @ w)
+        gradient = -self.X.T @ (self.y / (1 + np.exp(margin))) + 2 * self.c2 * w
+        return float(np.logaddexp(0, -margin).sum() + self.c2 * w @ w), gradient
+
+
+class Rosenbrock:
+    n_params, strong_convexity = 2, 0.0
+
+    def loss_gradient(self, w):
+        a, b = 1 - w[0], w[1] - w[0] ** 2
+        return float(a * a + 100 * b * b), np.array([-2 * a - 400 * w[0] * b, 200 * b])
+
+
+def last(states):
+    *_, state = states
+    return state
+
+
+def quadratic(seed, n=30):
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(n, n))
+    return Quadratic(root @ root.T + np.eye(n), random.normal(size=n))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lbfgs_finds_the_optimum_of_a_quadratic(seed):
+    problem = quadratic(seed)
+    state = last(lbfgs(problem, np.zeros(30), max_iter=500, tol=1e-12))
+    assert state.converged
+    np.testing.assert_allclose(state.w, np.linalg.solve(problem.A, problem.b), atol=1e-5)
+
+
+def test_the_gap_is_a_bound_and_the_objective_never_rises():
+    problem = quadratic(5)
+    optimum = problem.loss_gradient(np.linalg.solve(problem.A, problem.b))[0]
+    states = list(lbfgs(problem, np.ones(30), max_iter=500, tol=1e-10))
+    values = [s.objective for s in states]
+    assert all(a >= b - 1e-12 for a, b in zip(values, values[1:], strict=False))
+    assert all(s.objective - optimum <= s.gap * (1 + 1e-9) + 1e-12 for s in states)
+
+
+def test_rosenbrock_without_strong_convexity():
+    state = last(lbfgs(Rosenbrock(), np.array([-1.2, 1.0]), max_iter=500, tol=1e-8))
+    np.testing.assert_allclose(state.w, [1.0, 1.0], atol=1e-5)
+
+
+@pytest.mark.parametrize("c2", [0.0, 0.5])
+def test_lbfgs_agrees_with_scipy(c2):
+    problem = Logistic(np.random.default_rng(1), c2=c2)
+    ours = last(lbfgs(problem, np.zeros(10), max_iter=500, tol=1e-10))
+    theirs = minimize(problem.loss_gradient, np.zeros(10), jac=True, method="BFGS", tol=1e-10)
+    np.testing.assert_allclose(ours.w, theirs.x, atol=1e-4)
+
+
+@pytest.mark.parametrize("c1", [0.5, 5.0, 30.0])
+def test_owlqn_meets_the_conditions_of_the_optimum(c1):
+    problem = Logistic(np.random.default_rng(2), c2=0.1)
+    penalty = np.full(10, c1)
+    state = last(owlqn(problem, np.zeros(10), c1=penalty, max_iter=1000, tol=1e-12))
+    gradient = problem.loss_gradient(state.w)[1]
+    at_zero = state.w == 0.0
+    assert (np.abs(gradient[at_zero]) <= c1 + 1e-4).all()
+    np.testing.assert_allclose(gradient[~at_zero], -c1 * np.sign(state.w[~at_zero]), atol=1e-3)
+    assert at_zero.any() == (c1 > 10)
+
+
+def test_owlqn_agrees_with_proximal_gradient():
+    problem = Logistic(np.random.default_rng(3), c2=0.1)
+    c1 = 4.0
+    w = np.zeros(10)
+    step = 1.0 / (np.linalg.norm(problem.X, 2) ** 2 / 4 + 0.2)
+    for _ in range(5000):
+        w = w - step * problem.loss_gradient(w)[1]
+        w = np.sign(w) * np.maximum(np.abs(w) - step * c1, 0.0)
+    state = last(owlqn(problem, np.zeros(10), c1=np.full(10, c1), max_iter=1000, tol=1e-12))
+    np.testing.assert_allclose(state.w, w, atol=1e-4)
+    assert ((state.w == 0) == (w == 0)).all()
+
+
+def test_owlqn_without_penalty_is_lbfgs():
+    problem = quadratic(7)
+    a = last(lbfgs(problem, np.zeros(30), max_iter=500, tol=1e-12))
+    b = last(owlqn(problem, np.zeros(30), c1=np.zeros(30), max_iter=500, tol=1e-12))
+    np.testing.assert_allclose(a.w, b.w, atol=1e-5)
+
+
+def test_pseudo_gradient_is_the_smallest_subgradient():
+    w = np.array([1.0, -1.0, 0.0, 0.0, 0.0])
+    g = np.array([0.5, 0.5, 0.5, 3.0, -3.0])
+    expected = [2.5, -1.5, 0.0, 1.0, -1.0]
+    np.testing.assert_allclose(pseudo_gradient(w, g, np.full(5, 2.0)), expected)
+
+
+def test_starting_at_the_optimum_ends_at_once():
+    problem = Quadratic(np.eye(3), np.zeros(3))
+    states = list(lbfgs(problem, np.zeros(3), max_iter=10, tol=1e-6))
+    assert len(states) == 1
+    assert states[0].converged
+
+
+def test_an_objective_that_overflows_shortens_the_step():
+    class Cliff(Quadratic):
+        def loss_gradient(self, w):
+            if np.abs(w).max() > 3:
+                return float("nan"), np.full(w.size, np.nan)
+            return super().loss_gradient(w)
+
+    problem = Cliff(np.diag([1e-3, 1.0]), np.array([2e-3, 2.0]))
+    state = last(lbfgs(problem, np.zeros(2), max_iter=200, tol=1e-10))
+    np.testing.assert_allclose(state.w, [2.0, 2.0], atol=1e-3)
+
+
+def test_not_finite_at_the_start_is_named():
+    class Broken(Quadratic):
+        def loss_gradient(self, w):
+            return float("nan"), w
+
+    with pytest.raises(NumericalError, match="starting point"):
+        next(lbfgs(Broken(np.eye(2), np.ones(2)), np.zeros(2), max_iter=5, tol=1e-3))
+
+
+def test_max_iter_is_kept():
+    states = list(lbfgs(quadratic(0), np.zeros(30), max_iter=3, tol=1e-14))
+    assert len(states) == 4
+    assert not states[-1].converged
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 4095, 4096, 4097, 20_000])
+def test_dot_and_axpy(n):
+    random = np.random.default_rng(n)
+    a, b = random.normal(size=n), random.normal(size=n)
+    assert dot(a, b) == pytest.approx(float(np.sum(a * b)), rel=1e-10, abs=1e-10)
+    expected = b + 0.5 * a
+    axpy(0.5, a, b)
+    np.testing.assert_array_equal(b, expected)

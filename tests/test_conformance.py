@@ -1,0 +1,436 @@
+"""Every public labeler keeps the contract: scikit-learn's own checks, then those of sequences."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import seqlab
+from conformance import EXPECTED_FAILURES, LABELERS, NOT_LABELERS
+from seqlab.data import InputError, Sequences
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+entries = pytest.mark.parametrize("entry", LABELERS, ids=lambda entry: entry.id)
+
+
+@pytest.fixture
+def data():
+    """Sequences of 4 to 8 steps, 5 features (some entries zero), 3 labels."""
+    random = np.random.default_rng(0)
+    X, y = [], []
+    for i in range(12):
+        labels = random.integers(0, 3, size=4 + i % 5)
+        features = random.normal(size=(labels.size, 5)) * (random.random((labels.size, 5)) < 0.7)
+        features[np.arange(labels.size), labels] += 1.0
+        X.append(features)
+        y.append([("a", "b", "c")[label] for label in labels])
+    return X, y
+
+
+def same(a, b):
+    """The same arrays, to the last bit."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(p, q) for p, q in zip(a, b, strict=True))
+    return np.array_equal(a, b)
+
+
+def answers(model, X, **options):
+    """Everything a labeler can say about X."""
+    out = {"predict": model.predict(X, **options)}
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            out[name] = getattr(model, name)(X, **options)
+    if hasattr(model, "predict_nbest"):
+        best = model.predict_nbest(X, 3, **options)
+        out["nbest"] = [labels for one in best for labels, _ in one]
+        out["nbest_scores"] = [np.array([score for _, score in one]) for one in best]
+    return out
+
+
+def assert_same_answers(a, b, exact=True):
+    assert a.keys() == b.keys()
+    for name in a:
+        if exact or name in ("predict", "nbest"):
+            assert same(a[name], b[name]), name
+        else:
+            for p, q in zip(a[name], b[name], strict=True):
+                np.testing.assert_allclose(p, q, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+def test_every_public_labeler_is_registered():
+    registered = {type(entry.estimator).__name__ for entry in LABELERS}
+    assert registered == set(seqlab.__all__) - NOT_LABELERS
+
+
+@entries
+def test_scikit_learn_checks(entry):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            clone(entry.estimator), expected_failed_checks=EXPECTED_FAILURES, on_skip=None, on_fail=None
+        )
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert not failed
+    assert len(results) >= 45
+
+
+@entries
+def test_contract_of_parameters(entry):
+    for cls in {type(entry.estimator)}:
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert set(positional) <= {"estimator", "features", "labeler"}
+        fit = inspect.signature(cls.fit).parameters
+        assert {"X", "y", "sample_weight", "lengths"} <= set(fit)
+
+
+@entries
+def test_not_fitted(entry, data):
+    with pytest.raises(NotFittedError):
+        clone(entry.estimator).predict(data[0])
+
+
+@entries
+def test_clone_pickle_refit_give_the_same_bits(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    reference = answers(model, X)
+    assert_same_answers(reference, answers(clone(model).fit(X, y), X))
+    assert_same_answers(reference, answers(pickle.loads(pickle.dumps(model)), X))
+    assert_same_answers(reference, answers(model.fit(X, y), X))
+
+
+@entries
+def test_save_and_load_give_the_same_bits(entry, data, tmp_path):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    seqlab.save(model, tmp_path / "model.seqlab")
+    loaded = seqlab.load(tmp_path / "model.seqlab")
+    assert_same_answers(answers(model, X), answers(loaded, X))
+    assert loaded.get_params(deep=False).keys() == model.get_params(deep=False).keys()
+    assert loaded.score(X, y) == model.score(X, y)
+
+
+@entries
+def test_list_stacked_and_sequences_are_one(entry, data):
+    X, y = data
+    lengths = [len(x) for x in X]
+    stacked, flat = np.concatenate(X), np.concatenate(y)
+    from_list = clone(entry.estimator).fit(X, y)
+    from_stacked = clone(entry.estimator).fit(stacked, flat, lengths=lengths)
+    sequences = Sequences.from_list(X)
+    reference = answers(from_list, X)
+    assert_same_answers(reference, answers(from_stacked, X))
+    assert_same_answers(reference, answers(from_list, sequences))
+    assert isinstance(from_list.predict(X), list)
+    together = from_list.predict(stacked, lengths=lengths)
+    assert isinstance(together, np.ndarray)
+    assert np.array_equal(together, np.concatenate(reference["predict"]))
+    assert from_list.score(stacked, flat, lengths=lengths) == from_list.score(X, y)
+
+
+@entries
+def test_generator_and_three_dimensional_input(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit((x for x in X), y)
+    reference = clone(entry.estimator).fit(X, y)
+    assert same(model.predict(x for x in X), reference.predict(X))
+    equal = [x[:4] for x in X]
+    assert same(reference.predict(np.stack(equal)), reference.predict(equal))
+
+
+@entries
+def test_sparse_is_dense(entry, data):
+    X, y = data
+    sparse = [sp.csr_matrix(x) for x in X]
+    a = clone(entry.estimator).fit(X, y)
+    b = clone(entry.estimator).fit(sparse, y)
+    assert_same_answers(answers(a, X), answers(b, sparse), exact=False)
+    assert_same_answers(answers(a, X), answers(a, sparse), exact=False)
+
+
+@entries
+def test_dicts_are_dense(entry, data):
+    X, y = data
+    names = [f"f{j}" for j in range(5)]
+    dicts = [[dict(zip(names, row.tolist(), strict=True)) for row in x] for x in X]
+    a = clone(entry.estimator).fit(X, y)
+    b = clone(entry.estimator).fit(dicts, y)
+    assert_same_answers(answers(a, X), answers(b, dicts), exact=False)
+    unseen = [[{"never": 1.0, **step} for step in x] for x in dicts]
+    assert same(b.predict(unseen), b.predict(dicts))  # features not seen in training say nothing
+
+
+@entries
+def test_any_number_of_threads(entry, data):
+    X, y = data
+    serial = clone(entry.estimator)
+    name = next((k for k in serial.get_params() if k.split("__")[-1] == "n_jobs"), None)
+    if name is None or entry.id.startswith("Independent"):
+        assert "n_jobs" not in serial.get_params(deep=False)
+        return
+    parallel = clone(serial).set_params(**{name: 2})
+    assert_same_answers(answers(serial.fit(X, y), X), answers(parallel.fit(X, y), X))
+
+
+@entries
+def test_sequences_do_not_touch_each_other(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    together = answers(model, X)
+    order = np.random.default_rng(1).permutation(len(X))
+    permuted = answers(model, [X[i] for i in order])
+    for name in ("predict", "predict_proba", "decision_function"):
+        if name in together:
+            assert same([together[name][i] for i in order], permuted[name])
+            alone = [getattr(model, name)([x])[0] for x in X]
+            for p, q in zip(alone, together[name], strict=True):
+                if p.dtype.kind == "f":
+                    np.testing.assert_allclose(p, q, rtol=1e-12, atol=1e-14)
+                else:
+                    assert np.array_equal(p, q)
+
+
+@entries
+def test_shapes_and_probabilities(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    labels = model.predict(X)
+    assert [len(p) for p in labels] == [len(x) for x in X]
+    assert {str(label) for p in labels for label in p} <= {"a", "b", "c"}
+    if hasattr(model, "predict_proba"):
+        for p, x in zip(model.predict_proba(X), X, strict=True):
+            assert p.shape == (len(x), 3)
+            np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+            assert (p >= 0).all()
+    if hasattr(model, "sequence_log_proba"):
+        best = model.predict_nbest(X, 3**8)
+        for one in best:
+            scores = [score for _, score in one]
+            assert scores == sorted(scores, reverse=True)
+            np.testing.assert_allclose(np.exp(scores).sum(), 1.0, rtol=1e-9)
+        np.testing.assert_allclose(
+            model.sequence_log_proba(X, [one[0][0] for one in best]), [one[0][1] for one in best]
+        )
+        assert model.sequence_log_proba(X[:1], [["z"] * len(X[0])])[0] == -np.inf
+    if hasattr(model, "history_"):
+        lengths = {len(values) for values in model.history_.values()}
+        assert len(lengths) == 1
+        assert {"iteration", "objective", "seconds"} <= model.history_.keys()
+        assert isinstance(model.converged_, bool)
+
+
+@entries
+def test_empty_sequences_at_prediction_are_neutral(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    labels = model.predict([X[0], np.zeros((0, 5)), X[1]])
+    assert [len(p) for p in labels] == [len(X[0]), 0, len(X[1])]
+    assert same([labels[0], labels[2]], model.predict(X[:2]))
+    if hasattr(model, "predict_nbest"):
+        assert model.predict_nbest([np.zeros((0, 5))], 2)[0][0][0].size == 0
+
+
+@entries
+def test_sample_weights(entry, data):
+    X, y = data
+    if entry.weight_is_repetition:
+        weights = np.ones(len(X))
+        weights[0], weights[1] = 2.0, 0.0
+        weighted = clone(entry.estimator)
+        if "all_transitions" in weighted.get_params():
+            # A weight of 0 leaves a sequence in the data, so it still names parameters.
+            weighted.set_params(all_states=True, all_transitions=True)
+        repeated = clone(weighted).fit([X[0], X[0], *X[2:]], [y[0], y[0], *y[2:]])
+        weighted.fit(X, y, sample_weight=weights)
+        for p, q in zip(weighted.predict_proba(X), repeated.predict_proba(X), strict=True):
+            np.testing.assert_allclose(p, q, atol=2e-4)
+    for bad, words in [
+        (np.ones(3), "sample_weight has shape"),
+        (-np.ones(len(X)), r"sample_weight\[0\]"),
+        (np.zeros(len(X)), "zero everywhere"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            clone(entry.estimator).fit(X, y, sample_weight=bad)
+
+
+@entries
+def test_inputs_are_not_modified(entry, data):
+    X, y = data
+    before = [x.copy() for x in X]
+    labels = [list(labels) for labels in y]
+    answers(clone(entry.estimator).fit(X, y), X)
+    assert same(before, X)
+    assert labels == y
+
+
+@entries
+def test_bad_input_names_the_place(entry, data):
+    X, y = data
+    model = clone(entry.estimator)
+    with pytest.raises(InputError, match=r"X\[3\] has 7 steps but y\[3\] has 6 labels"):
+        model.fit(X, [*y[:3], y[3][:-1], *y[4:]])
+    with pytest.raises(InputError, match="X has 12 sequences but y has 11"):
+        model.fit(X, y[:-1])
+    for value in (np.nan, np.inf):
+        broken = [x.copy() for x in X]
+        broken[2][1, 4] = value
+        with pytest.raises(InputError, match=r"X\[2\]"):
+            model.fit(broken, y)
+    with pytest.raises(InputError, match="(?i)empty|no sequence|0 sequences"):
+        model.fit([], [])
+    with pytest.raises(InputError, match=r"X\[1\] is empty"):
+        model.fit([X[0], np.zeros((0, 5)), X[2]], [y[0], [], y[2]])
+    with pytest.raises(InputError, match="Templates"):
+        model.fit([[("the", "DT"), ("dog", "NN")]], [["a", "b"]])
+    with pytest.raises(InputError, match=r"X\[4\]"):
+        model.fit([*X[:4], X[4][:, :3], *X[5:]], y)
+    with pytest.raises(InputError, match="lengths sum to"):
+        model.fit(np.concatenate(X), np.concatenate(y), lengths=[3, 4])
+    with pytest.raises(InputError, match="y is None"):
+        model.fit(X, None)
+    fitted = clone(entry.estimator).fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict([x[:, :4] for x in X])
+
+
+@entries
+def test_unseen_labels_are_errors_when_scoring(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    strange = [["unseen"] * len(labels) for labels in y]
+    assert model.score(X, strange) == 0.0
+    mixed = [y[0], *strange[1:]]
+    steps = sum(len(labels) for labels in y)
+    right = (model.predict(X[:1])[0] == np.array(y[0])).sum()
+    assert model.score(X, mixed) == pytest.approx(right / steps)
+
+
+@entries
+def test_one_class_only(entry, data):
+    X, y = data
+    try:
+        model = clone(entry.estimator).fit(X, [["a"] * len(labels) for labels in y])
+    except InputError as error:
+        assert "one class" in str(error)
+    else:
+        assert all((p == "a").all() for p in model.predict(X))
+
+
+@entries
+def test_model_selection(entry, data):
+    X, y = data
+    model = clone(entry.estimator)
+    scores = cross_val_score(model, X, y, cv=4)
+    assert scores.shape == (4,)
+    assert (scores > 0.3).all()
+    as_is = cross_val_score(model, Sequences.from_list(X), y, cv=4)
+    np.testing.assert_allclose(as_is, scores, atol=0.05)
+    train, test = train_test_split(Sequences.from_list(X), random_state=0)
+    assert len(train) + len(test) == len(X)
+    grid = {"c2": [0.1, 1.0]} if "c2" in model.get_params() else {}
+    search = GridSearchCV(model, grid, cv=KFold(3)).fit(X, y)
+    assert search.predict(X)[0].shape == (4,)
+    pipeline = Pipeline([("features", seqlab.SequenceVectorizer()), ("labeler", model)])
+    words = [[[f"w={v:.0f}" for v in row] for row in x] for x in X]
+    assert len(cross_val_score(pipeline, words, y, cv=3)) == 3
+
+
+@entries
+def test_lengths_under_cross_validation_is_a_typed_error(entry, data):
+    X, y = data
+    stacked, flat = np.concatenate(X), np.concatenate(y)
+    with pytest.raises(InputError, match="cross-validation"):
+        cross_val_score(
+            clone(entry.estimator),
+            stacked,
+            flat,
+            cv=3,
+            params={"lengths": [len(x) for x in X]},
+            error_score="raise",
+        )
+
+
+@entries
+def test_metadata_routing(entry, data):
+    X, y = data
+    weights = np.ones(len(X))
+    weights[:6] = 0.25
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = clone(entry.estimator).set_fit_request(sample_weight=True, lengths=False)
+        model.set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {}, cv=3).fit(X, y, sample_weight=weights)
+        direct = clone(entry.estimator).fit(X, y, sample_weight=weights)
+    assert same(search.predict(X), direct.predict(X))
+
+
+@entries
+def test_interrupt_keeps_the_last_full_iteration(entry, data, monkeypatch):
+    if not entry.interruptible:
+        pytest.skip("the inner estimator's own fit is one call")
+    from seqlab.optim import Monitor
+
+    X, y = data
+    record, calls = Monitor.record, []
+
+    def interrupting(self, *args, **values):
+        record(self, *args, **values)
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Monitor, "record", interrupting)
+    model = clone(entry.estimator)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    fitted = getattr(model, "labeler_", model)
+    assert fitted.converged_ is False
+    assert fitted.n_iter_ >= 1
+    assert len(model.predict(X)) == len(X)
+
+
+@entries
+def test_two_threads_and_a_forked_child_agree(entry, data):
+    X, y = data
+    reference = answers(clone(entry.estimator).fit(X, y), X)
+    results = [None, None]
+
+    def work(i):
+        results[i] = answers(clone(entry.estimator).fit(X, y), X)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        assert_same_answers(reference, result)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # fork in a process that has had threads
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            parallel = clone(entry.estimator)
+            if "n_jobs" in parallel.get_params():
+                parallel.set_params(n_jobs=2)
+            assert_same_answers(reference, answers(parallel.fit(X, y), X))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,379 @@
+import io
+import json
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import threading
+import warnings
+import zipfile
+from importlib import import_module
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from seqlab import ModelFileError, SequenceVectorizer, load, persistence, save
+from seqlab.data import SeqlabError
+
+X = [
+    [{"w": "to", "first": True}, {"w": "be"}, {"w": "or", "n": 0.1}],
+    [{"w": "not", "first": True}, {"w": "to"}],
+]
+Y = [["A", "B", "C"], ["B", "A"]]
+
+
+class Custom(BaseEstimator):
+    """A class of the user."""
+
+    def __init__(self, value=None):
+        self.value = value
+
+
+def a_function(X):
+    return X
+
+
+def small_pipeline():
+    vectorizer = SequenceVectorizer().fit(X)
+    labels = [label for sequence in Y for label in sequence]
+    classifier = BernoulliNB().fit(vectorizer.transform(X).matrix, labels)
+    return Pipeline([("features", vectorizer), ("classifier", classifier)])
+
+
+def answer_of_pipeline(model):
+    features, classifier = model["features"], model["classifier"]
+    marginals = classifier.predict_proba(features.transform(X).matrix)
+    return list(features.vocabulary_), marginals.tobytes()
+
+
+def small_crf():
+    from seqlab import LinearChainCRF
+
+    return LinearChainCRF().fit(X, Y)
+
+
+def answer_of_crf(model):
+    return [marginals.tobytes() for marginals in model.predict_proba(X)]
+
+
+MODELS = {"pipeline": (small_pipeline, answer_of_pipeline), "crf": (small_crf, answer_of_crf)}
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def case(request):
+    """A model, and the function that gives all it can answer, to the last bit."""
+    make, answer = MODELS[request.param]
+    return make(), answer
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.seqlab"
+
+
+def test_round_trip(case, path):
+    model, answer = case
+    save(model, path)
+    restored = load(path)
+    assert type(restored) is type(model)
+    assert answer(restored) == answer(model)
+    save(restored, str(path))
+    assert answer(load(str(path))) == answer(model)
+
+
+def test_parameters_and_unfitted_estimators(path):
+    save(SequenceVectorizer(separator="\ud800:\0", min_count=3), path)
+    restored = load(path)
+    assert restored.get_params() == {"separator": "\ud800:\0", "min_count": 3}
+    assert not hasattr(restored, "vocabulary_")
+    weights = {0: 0.1, 1: float("inf")}
+    save(LogisticRegression(class_weight=weights, random_state=np.random.RandomState(3)), path)
+    restored = load(path)
+    assert restored.class_weight == weights
+    assert restored.random_state.rand() == np.random.RandomState(3).rand()
+
+
+@pytest.mark.parametrize("name", persistence.TRUSTED_TYPES)
+def test_trusted_names_are_types(name):
+    module, _, kind = name.rpartition(".")
+    assert isinstance(getattr(import_module(module), kind), type)
+
+
+def test_many_features(path):
+    vectorizer = SequenceVectorizer().fit([[[f"w={i}é" for i in range(300_000)]]])
+    save(vectorizer, path)
+    assert load(path).vocabulary_ == vectorizer.vocabulary_
+
+
+def test_a_new_process_loads_it(path):
+    save(SequenceVectorizer().fit(X), path)
+    code = "import sys, seqlab; print(seqlab.load(sys.argv[1]).get_feature_names_out().tolist())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert "'w=to', 'first'" in done.stdout
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_damage_is_an_error_or_harmless(case, seed, path):
+    model, answer = case
+    save(model, path)
+    sound = path.read_bytes()
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, len(sound), 2000)
+    # Half of the changes go where no checksum watches: the directory at the end.
+    places[::2] = rng.integers(sound.index(b"PK\x01\x02"), len(sound), 1000)
+    damaged = []
+    for place, change in zip(places.tolist(), rng.integers(1, 256, 2000).tolist(), strict=True):
+        copy = bytearray(sound)
+        copy[place] ^= change
+        damaged.append(bytes(copy))
+    damaged += [sound[:size] for size in rng.integers(0, len(sound), 400).tolist()]
+    damaged += [sound[:-size] for size in range(1, 101)]
+    expected = answer(model)
+    messages = []
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            restored = load(path)
+        except ModelFileError as error:
+            messages.append(str(error))
+        else:
+            assert answer(restored) == expected
+    assert len(messages) > len(damaged) / 2
+    assert all(str(path) in message for message in messages)
+
+
+def test_every_byte_of_the_directory(path):
+    model = SequenceVectorizer().fit([[["a"]]])
+    save(model, path)
+    sound = path.read_bytes()
+    for place in range(sound.index(b"PK\x01\x02"), len(sound)):
+        for change in (0x01, 0x20, 0x80, 0xFF):
+            copy = bytearray(sound)
+            copy[place] ^= change
+            try:
+                restored = persistence._from_bytes(
+                    bytes(copy), "it", list(persistence.TRUSTED_TYPES)
+                )
+            except ModelFileError:
+                continue
+            assert restored.vocabulary_ == model.vocabulary_
+
+
+def zip_of(members, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of repeated names
+        for name, content in members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return [(name, archive.read(name)) for name in archive.namelist()]
+
+
+FOREIGN = [
+    (b"", "the file is empty"),
+    (b"once upon a time", "not a model file"),
+    (b"PK\x03\x04", "damaged"),
+    (pickle.dumps([1, 2]), "looks like a pickle"),
+    (zip_of([("a.txt", b"text")]), "a zip archive, but not a model file"),
+    (zip_of([("seqlab.json", b"{}")]), "not a model file of seqlab"),
+    (zip_of([("seqlab.json", b"[1]")]), "not a model file of seqlab"),
+    (zip_of([("seqlab.json", b"\xff")]), "damaged"),
+    (zip_of([("seqlab.json", b'{"format": "seqlab-model"}')]), "version None is unknown"),
+    (zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 1}')]), "damaged"),
+    (
+        zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 2, "seqlab": "9.0"}')]),
+        r"format version 2 \(seqlab 9.0\), newer",
+    ),
+    (zip_of([("a", b"1"), ("a", b"2")]), "two members of one name"),
+    (zip_of([("a", bytes(10**6))], zipfile.ZIP_DEFLATED), "not stored as seqlab stores it"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), FOREIGN)
+def test_foreign_files(content, message, path):
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert isinstance(caught.value, SeqlabError | ValueError)
+
+
+def test_missing_file_and_folder(path):
+    with pytest.raises(FileNotFoundError):
+        load(path)
+    with pytest.raises(FileNotFoundError):
+        save(SequenceVectorizer(), path / "in" / "no" / "folder")
+    with pytest.raises(OSError, match=r"."):
+        load(path.parent)
+
+
+def schema_of(kind, **more):
+    return json.dumps({"__loader__": kind, "protocol": 2, "__id__": 1, **more})
+
+
+MARKER = ("seqlab.json", b'{"format": "seqlab-model", "version": 1}')
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        schema_of("FunctionNode", __module__="os", __class__="system", content="os.system"),
+        schema_of("TypeNode", __module__="subprocess", __class__="Popen"),
+        schema_of("ObjectNode", __module__="antigravity", __class__="fly"),
+        schema_of("NoNode", __module__="builtins", __class__="str"),
+        schema_of("JsonNode", __module__="builtins", __class__="str", content="{"),
+        schema_of("CachedNode", __module__="builtins", __class__="str"),
+        "[" * 100_000,
+        "{",
+        "3",
+    ],
+)
+def test_hostile_schemas(schema, path, monkeypatch):
+    monkeypatch.setattr("os.system", lambda *_: pytest.fail("executed"))
+    path.write_bytes(zip_of([MARKER, ("schema.json", schema.encode())]))
+    with pytest.raises(ModelFileError):
+        load(path)
+    assert "antigravity" not in sys.modules
+
+
+def test_arrays_that_promise_too_much(path):
+    save(BernoulliNB().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]), path)
+    members = members_of(path)
+    promise = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        promise, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    )
+    huge = [(n, promise.getvalue() if n.endswith(".npy") else c) for n, c in members]
+    path.write_bytes(zip_of(huge))
+    with pytest.raises(ModelFileError, match="another size than its header says"):
+        load(path)
+
+
+def test_sparse_matrices_that_unpack_to_too_much(path, monkeypatch):
+    model = Custom(sp.csr_matrix(np.ones((1000, 1000))))
+    save(model, path, trusted=[Custom])
+    assert load(path, trusted=[Custom]).value.nnz == 10**6
+    monkeypatch.setattr(persistence, "_UNPACKED_BYTES", 10**6)
+    with pytest.raises(ModelFileError, match="unpack to far more"):
+        load(path, trusted=[Custom])
+
+
+def test_sparse_matrices_that_point_outside(path):
+    matrix = sp.csr_matrix(np.eye(3))
+    matrix.indices[1] = 10**6
+    outside = io.BytesIO()
+    sp.save_npz(outside, matrix)
+    save(Custom(sp.csr_matrix(np.eye(3))), path, trusted=[Custom])
+    members = members_of(path)
+    path.write_bytes(
+        zip_of([(n, outside.getvalue() if n.endswith(".npz") else c) for n, c in members])
+    )
+    with pytest.raises(ModelFileError, match="indices"):
+        load(path, trusted=[Custom])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (FunctionTransformer(a_function), r"FunctionTransformer\.func is .*a_function, which"),
+            (FunctionTransformer(lambda X: X), r"FunctionTransformer\.func is .*<lambda>, which"),
+            (make_pipeline(StandardScaler(), Custom()), r"Pipeline\.steps\[1\]\[1\] is a .*Custom"),
+            (Custom(), r"Custom is a .*\.Custom, which load\(\) would refuse; pass trusted="),
+            (
+                LogisticRegression(class_weight={True: 2, False: 1}),
+                r"LogisticRegression\.class_weight is a dict with keys",
+            ),
+            (LogisticRegression(class_weight={1: 2, "1": 1}), "class_weight is a dict with keys"),
+            (LogisticRegression(C=(i for i in [])), "LogisticRegression cannot be saved"),
+            (LogisticRegression(C=threading.Lock()), "LogisticRegression"),
+        ],
+    )
+    def test_by_name_and_at_once(self, model, message, path):
+        path.write_bytes(b"as it was")
+        with pytest.raises(ModelFileError, match=message):
+            save(model, path)
+        assert path.read_bytes() == b"as it was"
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_trusted_types(self, path):
+        save(Custom(value=[1, "a"]), path, trusted=[Custom])
+        name = f"{Custom.__module__}.Custom"
+        with pytest.raises(ModelFileError, match=f"not trusted: {name}"):
+            load(path)
+        assert load(path, trusted=[name]).value == [1, "a"]
+        assert load(path, trusted=Custom).value == [1, "a"]
+
+    def test_local_classes_cannot_come_back(self, path):
+        class Local(BaseEstimator):
+            pass
+
+        with pytest.raises(ModelFileError, match="Local cannot be saved"):
+            save(Local(), path, trusted=[f"{__name__}.Local"])
+
+
+class TestWriting:
+    def test_failure_leaves_the_old_file_and_nothing_else(self, path, monkeypatch):
+        save(SequenceVectorizer(min_count=7), path)
+
+        def fail(*_):
+            raise OSError("disk full")
+
+        for name in ("fsync", "replace"):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, name, fail)
+                with pytest.raises(OSError, match="disk full"):
+                    save(SequenceVectorizer(), path)
+            assert os.listdir(path.parent) == [path.name]
+            assert load(path).min_count == 7
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+    def test_permissions(self, path):
+        plain = path.with_name("plain")
+        plain.touch()
+        save(SequenceVectorizer(), path)
+        assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+        path.chmod(0o640)
+        save(SequenceVectorizer(), path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+    @pytest.mark.skipif(os.name != "posix", reason="symbolic links")
+    def test_links_stay_links(self, path):
+        real = path.with_name("real")
+        save(SequenceVectorizer(), real)
+        path.symlink_to(real)
+        save(SequenceVectorizer(min_count=4), path)
+        assert path.is_symlink()
+        assert load(real).min_count == 4
+
+
+def test_another_scikit_learn_warns_and_loads(path):
+    model = StandardScaler().fit([[0.0], [1.0]])
+    save(model, path)
+    old = sklearn.__version__.encode()
+    members = [
+        (name, content.replace(b'\\"' + old + b'\\"', b'\\"0.99\\"'))
+        for name, content in members_of(path)
+    ]
+    path.write_bytes(zip_of(members))
+    with pytest.warns(InconsistentVersionWarning):
+        assert load(path).mean_.tolist() == [0.5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InconsistentVersionWarning):
+            load(path)
