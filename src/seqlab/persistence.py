@@ -50,6 +50,8 @@ TRUSTED_TYPES = (
     "seqlab.meta.tagger.Tagger",
     "seqlab.models.crf.LinearChainCRF",
     "seqlab.models.perceptron.StructuredPerceptron",
+    "seqlab.structures.chain.ChainStructure",
+    "seqlab.structures.pattern.FeaturePattern",
     # Sparse matrices are read as arrays and their indices checked, whatever type they claim.
     *(f"scipy.sparse._{kind}.{kind}_{form}" for kind in ("csr", "csc") for form in _SPARSE_FORMS),
 )

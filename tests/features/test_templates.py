@@ -122,6 +122,19 @@ def test_equals_crfpp_on_the_chunking_template(train, test, min_count):
     check_against_reference(crfpp_chunking_templates(), train, test, min_count)
 
 
+def test_texts_that_two_tuples_share():
+    # "a/" before "b" and "a" before "/b" give the same text; the second pair is new to transform.
+    model = Templates(["U:%x[0,0]/%x[1,0]"]).fit([["a/", "b"], ["c", "d"]])
+    names = model.get_feature_names_out()
+    assert named_rows(model.transform([["a", "/b"]]), names)[0] == {"U:a//b": 1}
+    check_against_reference(
+        ["U:%x[0,0]/%x[1,0]"],
+        [[("a/", ""), ("b", "")], [("a", ""), ("/b", "")]],
+        [[("a", ""), ("/b", "")]],
+        min_count=2,
+    )
+
+
 def test_documented_example():
     # The example of CRF++'s documentation: current token "the DT".
     sentence = [

@@ -145,12 +145,13 @@ class Sequences:
             f"n_features={self.n_features}, {kind})"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.matrix, self.offsets, self.feature_names)
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
 
-
-def _rebuild(matrix: Any, offsets: Any, feature_names: Any) -> Sequences:
-    return Sequences(matrix, offsets, feature_names=feature_names)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(  # type: ignore[misc]
+            state["matrix"], state["offsets"], feature_names=state["feature_names"]
+        )
 
 
 def _canonical_matrix(matrix: Any) -> Matrix:

@@ -164,10 +164,11 @@ Katrin; Lena; Louis; Lucia; Madison; Marco; Maria; Martin; Mehmet; Nina; Olga; O
 Priya; Rosa; Samuel; Sofia; Thomas; Victoria; Virginia; Wei; Yusuf
 """)
 LAST_NAMES = _words("""
-Adams; Allen; Baker; Becker; Bernard; Brown; Campbell; Chapman; Chen; Cooper; Dubois; Evans; Fischer;
-Garcia; Green; Haas; Hall; Hughes; Ivanov; Jackson; Jansen; Jones; Kaya; Kim; King; Klein; Lambert;
-Lane; Lee; Lincoln; Lopez; Mason; Meyer; Moore; Moretti; Nguyen; O'Brien; Park; Patel; Petit; Rossi;
-Rivers; Schmidt; Silva; Singh; Smith; Stone; Taylor; Walker; Weber; West; Wood; York; Young
+Adams; Allen; Baker; Becker; Bernard; Brown; Campbell; Chapman; Chen; Cooper; Dubois; Evans;
+Fischer; Garcia; Green; Haas; Hall; Hughes; Ivanov; Jackson; Jansen; Jones; Kaya; Kim; King;
+Klein; Lambert; Lane; Lee; Lincoln; Lopez; Mason; Meyer; Moore; Moretti; Nguyen; O'Brien; Park;
+Patel; Petit; Rossi; Rivers; Schmidt; Silva; Singh; Smith; Stone; Taylor; Walker; Weber; West;
+Wood; York; Young
 """)
 FIRM_NAMES = _words("""
 Blue Heron; Northgate; Harbor; Riverside; Summit; Acorn; Lighthouse; Silver Birch; Red Barn;

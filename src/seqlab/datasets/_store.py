@@ -18,6 +18,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from seqlab.data.errors import SeqlabError
@@ -213,7 +214,8 @@ def _keep(content: bytes, place: Path) -> None:
     except OSError as error:
         raise DatasetError(f"{place}: cannot be written ({error})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # renamed, or never there
+            temporary.unlink()
 
 
 def _absent(dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None) -> str:

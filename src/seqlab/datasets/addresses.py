@@ -80,10 +80,17 @@ def make_addresses(
     Examples
     --------
     >>> from seqlab.datasets import make_addresses
-    >>> data = make_addresses(3, countries=["us", "de"], noise=0, random_state=2)
+    >>> data = make_addresses(3, countries=["us", "de"], noise=0, random_state=1)
     >>> for line in data.text:
     ...     print(line)
-    >>> data.data[0][:2], data.target[0][:2]
+    P.O. Box 1468, Tulsa, OK 74133
+    Poststr. 2, 10688 Berlin, Deutschland
+    11223 Commerce Ln. SE, Apt 37, Billings, MT 59124-5156, United States
+    >>> for (token,), label in list(zip(data.data[1], data.target[1]))[:3]:
+    ...     print(token, label)
+    Poststr. B-Street
+    2 B-HouseNumber
+    , O
     """
     if countries is not None and not countries:
         raise InputError("countries is empty")

@@ -295,7 +295,7 @@ def _mean_max(joint: NDArray[np.float64]) -> float:
 def _stationary(start: NDArray[np.float64], A: NDArray[np.float64]) -> NDArray[np.float64]:
     """Time average of the chain from `start`: defined for periodic and reducible chains too."""
     pi, power = start, A
-    for _ in range(20):  # average over 2**20 steps by doubling
+    for _ in range(40):  # average over 2**40 steps by doubling
         pi = 0.5 * (pi + pi @ power)
         power = power @ power
     return pi / pi.sum()

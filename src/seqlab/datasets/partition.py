@@ -167,9 +167,10 @@ def _draw_cues(
         opening = slice(here, here + _CUE_STEPS)
         cues[opening, label - 1] = rng.random_sample(_CUE_STEPS) < cue_rate
         size = rng.randint(_BURST_STEPS[0], _BURST_STEPS[1] + 1)
-        # The burst lies in the run before, at least one step away from both of its ends.
-        if rng.random_sample() < burst_rate and here - before > size + 2:
-            at = rng.randint(before + 1, here - size)
+        # The burst lies in the run before, after its own cue and a step or more before its end.
+        earliest, latest = before + _CUE_STEPS, here - size - 1
+        if rng.random_sample() < burst_rate and earliest <= latest:
+            at = rng.randint(earliest, latest + 1)
             cues[at : at + size, label - 1] = 1.0
             false_cues[at : at + size] = True
     return cues, false_cues

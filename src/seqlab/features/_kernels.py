@@ -1,9 +1,10 @@
 """Compiled kernels of the template transformers: arrays in, arrays out.
 
-A feature is a row of ``width`` integer codes. Tables of distinct rows use open addressing:
-``slots`` (a power of two of them, at most half full) holds row numbers or -1, and a probe
-compares the whole row, so that two features are never confused. Memory traffic bounds these
-loops: one random access to ``slots`` and one to ``keys`` for each template and step.
+A feature is a row of ``width`` integer codes, and a table numbers the distinct rows. For ``width`` 1
+the table is an array: ``slots[code]`` is the row number or -1. Otherwise it uses open addressing:
+``slots`` (a power of two of them, at most half full) holds row numbers or -1, and a probe compares
+the whole row, so that two features are never confused. Memory latency bounds the loops: for each
+template and step one random access to ``slots`` and, for wide rows, one to ``keys``.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ def _hash_column(codes: Ints, items: Ints, t: int) -> Any:
 @njit(cache=True, nogil=True)
 def rebuild_slots(keys: Ints, n_rows: int, slots: Ints) -> None:
     """Enter the first ``n_rows`` rows of ``keys``, all different, into empty ``slots``."""
+    if keys.shape[1] == 1:
+        for row in range(n_rows):
+            slots[keys[row, 0]] = row
+        return
     mask = np.uint64(slots.size - 1)
     for row in range(n_rows):
         h = np.uint64(0)
@@ -93,6 +98,12 @@ def find_rows(
         Row number of each step's feature, -1 where unknown.
     """
     width = items.size
+    if width == 1:
+        for t in range(codes.shape[1]):
+            code = codes[items[0], t]
+            if not (skip.size and skip[t]):
+                out[t] = slots[code] if 0 <= code < slots.size else -1
+        return
     mask = np.uint64(slots.size - 1)
     for t in range(codes.shape[1]):
         if skip.size and skip[t]:
@@ -131,9 +142,25 @@ def add_rows(
 ) -> int:
     """Look up one template's feature at each step, entering new ones; return the number of rows.
 
-    As `find_rows`; ``keys``, ``slots`` and ``counts`` must have room for one new row per step.
+    As `find_rows`; ``keys``, ``slots`` and ``counts`` must have room for one new row per step, and
+    for width 1 ``slots`` for every code.
     """
     width = items.size
+    if width == 1:
+        for t in range(codes.shape[1]):
+            code = codes[items[0], t]
+            if skip.size and skip[t]:
+                continue
+            out[t] = -1
+            if code < 0:
+                continue
+            if slots[code] < 0:
+                slots[code] = n_rows
+                keys[n_rows, 0] = code
+                n_rows += 1
+            counts[slots[code]] += 1
+            out[t] = slots[code]
+        return n_rows
     mask = np.uint64(slots.size - 1)
     for t in range(codes.shape[1]):
         if skip.size and skip[t]:
@@ -168,53 +195,56 @@ def add_rows(
 
 
 @njit(cache=True, nogil=True)
-def count_entries(features: Ints) -> int:
-    """Count the entries of (n_templates, n_steps) feature numbers that are not negative."""
-    total = 0
-    for i in range(features.shape[0]):
-        for t in range(features.shape[1]):
-            if features[i, t] >= 0:
-                total += 1
-    return total
-
-
-@njit(cache=True, nogil=True)
-def fill_csr(features: Ints, indptr: Ints, indices: Ints, data: Floats) -> int:
-    """Write feature numbers as CSR rows, sorted, a number met twice in a row as value 2.
+def fill_csr(
+    numbers: Ints,
+    columns: Ints,
+    begins: Ints,
+    ends: Ints,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+) -> int:
+    """Write feature numbers as CSR rows, sorted; a feature met twice in a row has the value 2.
 
     Parameters
     ----------
-    features : int32 array of shape (n_templates, n_steps)
-        Negative where there is none.
-    indptr : int32 array of shape (n_steps + 1,)
-    indices, data : int32 and float64 arrays with room for every entry
+    numbers : int32 array of shape (n_templates, n_steps)
+        Feature numbers of each template's table.
+    columns : int32 array
+        Column of each feature number, table after table, -1 for none.
+    begins, ends : int64 arrays of shape (n_templates,)
+        Part of `columns` that belongs to a template's table; a negative number counts from its end.
+    end : int
+        Number of entries there already.
+    indptr : int32 array of shape (n_steps,)
+        Set to the end of each row.
+    indices, data : int32 and float64 arrays with room for every number
 
     Returns
     -------
-    Number of entries written.
+    The new number of entries.
     """
-    end = 0
-    indptr[0] = 0
-    for t in range(features.shape[1]):
+    for t in range(numbers.shape[1]):
         begin = end
-        for i in range(features.shape[0]):
-            feature = features[i, t]
-            if feature < 0:
+        for i in range(numbers.shape[0]):
+            number = numbers[i, t]
+            column = columns[(begins[i] if number >= 0 else ends[i]) + number]
+            if column < 0:
                 continue
             # Insertion sort: templates are numbered in order, so this is one comparison as a rule.
             at = end
-            while at > begin and indices[at - 1] > feature:
+            while at > begin and indices[at - 1] > column:
                 at -= 1
-            if at > begin and indices[at - 1] == feature:
+            if at > begin and indices[at - 1] == column:
                 data[at - 1] += 1.0
                 continue
             for k in range(end, at, -1):
                 indices[k] = indices[k - 1]
                 data[k] = data[k - 1]
-            indices[at] = feature
+            indices[at] = column
             data[at] = 1.0
             end += 1
-        indptr[t + 1] = end
+        indptr[t] = end
     return end
 
 

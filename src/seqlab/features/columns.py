@@ -9,8 +9,9 @@ expression) is computed once per distinct value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
@@ -161,22 +162,8 @@ def _locate(lengths: list[int], first: int, step: int) -> str:
     raise AssertionError("no such step")
 
 
-class _Rows(dict[Any, int]):
-    """Number of each value, in order of first sight."""
-
-    def __init__(self, values: list[str]) -> None:
-        self.values_in_order = values
-
-    def __missing__(self, value: Any) -> int:
-        if not isinstance(value, str):
-            raise _NotTextError(value)
-        number = self[str(value)] = len(self.values_in_order)
-        self.values_in_order.append(str(value))
-        return number
-
-
 class _NotTextError(Exception):
-    pass
+    """A value that is no string."""
 
 
 class ColumnCoder:
@@ -206,17 +193,26 @@ class ColumnCoder:
         self.index = [dict(codes) for codes in known]
         self.texts = [list(codes) for codes in known]
         self.values: list[str] = []
-        self._rows = _Rows(self.values)
+        self._rows: dict[Any, int] = self._numbering()
         self._codes: list[Codes] = [np.empty(0, np.int32) for _ in forms]
 
-    def encode(self, values: Iterable[Any], count: int) -> Codes:
+    def _numbering(self) -> dict[Any, int]:
+        """Return a dict that numbers the values, and new ones as they are asked for."""
+        numbered = zip(self.values, range(len(self.values)), strict=True)
+        return defaultdict(count(len(self.values)).__next__, numbered)
+
+    def encode(self, values: Iterable[Any], n_values: int) -> Codes:
         """Number the values of a block, token by token, and derive the forms of new ones."""
-        rows = np.fromiter(map(self._rows.__getitem__, values), np.int32, count)
+        rows = np.fromiter(map(self._rows.__getitem__, values), np.int32, n_values)
+        fresh = list(islice(self._rows, len(self.values), None))
+        if not all(isinstance(value, str) for value in fresh):
+            self._rows = self._numbering()
+            raise _NotTextError
+        self.values += map(str, fresh)
         for f, form in enumerate(self.forms):
-            known = self._codes[f].size
-            if known < len(self.values):
-                fresh = [self._code(f, form(value)) for value in self.values[known:]]
-                self._codes[f] = np.append(self._codes[f], np.array(fresh, np.int32))
+            texts = map(form, self.values[self._codes[f].size :])
+            new_codes = np.fromiter(map(self._coder(f), texts), np.int32)
+            self._codes[f] = np.append(self._codes[f], new_codes)
         return rows
 
     def codes(self, form: int, rows: Codes) -> Codes:
@@ -226,7 +222,7 @@ class ColumnCoder:
     def mark_codes(self, form: int, marks: Sequence[str]) -> Codes:
         """Codes of the marks of positions outside a sequence."""
         read = self.forms[form] if reads_marks(self.form_names[form]) else str
-        return np.array([self._code(form, read(mark)) for mark in marks], np.int32)
+        return np.fromiter(map(self._coder(form), map(read, marks)), np.int32, len(marks))
 
     def integers(self, rows: Codes) -> NDArray[np.int32]:
         """Read numbered values as integers, as C's ``atoi`` does: 0 where there is none."""
@@ -234,15 +230,20 @@ class ColumnCoder:
         numbers = [min(max(int(m[1]), -(2**30)), 2**30) if m else 0 for m in found]
         return np.array(numbers, np.int32)[rows]
 
-    def _code(self, form: int, text: str | None) -> int:
-        if text is None:
-            return -1
-        index = self.index[form]
-        code = index.get(text)
-        if code is None:
-            code = index[text] = len(index)
-            self.texts[form].append(text)
-        return code
+    def _coder(self, form: int) -> Callable[[str | None], int]:
+        """Return the function from a text of a form to its code, new texts included."""
+        index, texts = self.index[form], self.texts[form]
+
+        def code_of(text: str | None) -> int:
+            if text is None:
+                return -1
+            code = index.get(text)
+            if code is None:
+                code = index[text] = len(texts)
+                texts.append(text)
+            return code
+
+        return code_of
 
 
 def encode_column(coder: ColumnCoder, block: TokenBlock, number: int) -> Codes:

@@ -7,7 +7,7 @@ of a CSR matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +29,6 @@ class Kept(NamedTuple):
     texts: Vocabulary
     rows: NDArray[np.bool_]
     text_rows: NDArray[np.bool_]
-
-
-class _CsrArrays(NamedTuple):
-    indptr: NDArray[np.int32]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
 
 
 def keep_frequent(table: FeatureTable, min_count: int) -> Kept:
@@ -73,47 +67,51 @@ def count_columns(tables: list[NDArray[np.int32]], texts: list[Vocabulary]) -> i
     return sum(keys.shape[0] for keys in tables) + sum(len(text) for text in texts)
 
 
-def column_maps(
-    tables: list[NDArray[np.int32]], texts: list[Vocabulary], kept: list[Kept] | None = None
-) -> list[NDArray[np.int32]]:
-    """For each group, the column of each feature number of its table, -1 for those dropped.
+class ColumnMap(NamedTuple):
+    """Column of each feature number, -1 for none.
 
-    Numbers of features looked up by text are -2, -3, ..., so they are read from the end of the
-    array, whose last entry, for the number -1, is -1.
+    The numbers of one group are read from its part of `columns`. Those of features looked up by
+    text are -2, -3, ..., so they are read from the end of the part, whose last entry, for the
+    number -1, is -1.
+
+    Attributes
+    ----------
+    columns : int32 array
+        The parts of all groups.
+    begins, ends : int64 arrays of shape (n_templates,)
+        The part of each template's group.
     """
-    maps, base = [], 0
-    for g, (keys, text) in enumerate(zip(tables, texts, strict=True)):
-        rows = kept[g].rows if kept else np.ones(keys.shape[0], bool)
-        text_rows = kept[g].text_rows if kept else np.ones(len(text), bool)
-        both = np.concatenate([rows, text_rows])
-        columns = np.where(both, np.cumsum(both) - 1 + base, -1).astype(np.int32)
-        by_code, by_text = columns[: rows.size], columns[rows.size :]
-        maps.append(np.concatenate([by_code, by_text[::-1], np.array([-1], np.int32)]))
-        base += int(both.sum())
-    return maps
+
+    columns: NDArray[np.int32]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
 
-def to_columns(
-    numbers: NDArray[np.int32], groups: list[Group], maps: list[NDArray[np.int32]]
-) -> NDArray[np.int32]:
-    """Turn table numbers (n_templates, n_steps) into columns of the matrix, in place."""
-    begin = 0
-    for group, columns in zip(groups, maps, strict=True):
-        end = begin + len(group.members)
-        numbers[begin:end] = columns[numbers[begin:end]]
-        begin = end
-    return numbers
+def make_column_map(
+    groups: Sequence[Group],
+    rows: Sequence[NDArray[np.bool_]],
+    text_rows: Sequence[NDArray[np.bool_]],
+) -> ColumnMap:
+    """Give each feature that is kept its column, group by group.
 
-
-def _csr_arrays(columns: NDArray[np.int32]) -> _CsrArrays:
-    from seqlab.features._kernels import count_entries, fill_csr
-
-    room = count_entries(columns)
-    indptr = np.empty(columns.shape[1] + 1, np.int32)
-    indices = np.empty(room, np.int32)
-    data = np.empty(room, np.float64)
-    used = fill_csr(columns, indptr, indices, data)
-    return _CsrArrays(indptr, indices[:used], data[:used])
+    Parameters
+    ----------
+    groups : sequence of Group
+    rows, text_rows : sequences of bool arrays
+        Which features of each group are kept, of those looked up by codes and by text.
+    """
+    nothing = np.array([-1], np.int32)
+    parts, begins, ends = [nothing[:0]], [], []
+    n_columns, size = 0, 0
+    for group, by_code, by_text in zip(groups, rows, text_rows, strict=True):
+        both = np.concatenate([by_code, by_text])
+        columns = np.where(both, np.cumsum(both) - 1 + n_columns, -1).astype(np.int32)
+        parts += [columns[: by_code.size], columns[by_code.size :][::-1], nothing]
+        begins += [size] * len(group.members)
+        size += both.size + 1
+        ends += [size] * len(group.members)
+        n_columns += int(both.sum())
+    return ColumnMap(np.concatenate(parts), np.array(begins, np.int64), np.array(ends, np.int64))
 
 
 def first_steps(lengths: list[int]) -> NDArray[np.bool_]:
@@ -125,24 +123,28 @@ def first_steps(lengths: list[int]) -> NDArray[np.bool_]:
     return first
 
 
-def assemble(blocks: Iterable[NDArray[np.int32]], lengths: list[int], n_columns: int) -> Sequences:
-    """Put the columns of all blocks, each (n_templates, n_steps), into one CSR matrix.
+def assemble(
+    blocks: Sequence[NDArray[np.int32]], lengths: list[int], column_map: ColumnMap, n_columns: int
+) -> Sequences:
+    """Turn the feature numbers of all blocks, each (n_templates, n_steps), into one CSR matrix."""
+    from seqlab.features._kernels import fill_csr
 
-    `lengths` is read after the blocks, which may fill it in.
-    """
-    parts = [_csr_arrays(columns) for columns in blocks]
-    begins = np.cumsum([0, *(len(part.indices) for part in parts)]).tolist()
-    if begins[-1] > np.iinfo(np.int32).max:
+    room = sum(numbers.size for numbers in blocks)
+    if room > np.iinfo(np.int32).max:
         raise InputError(
-            f"{begins[-1]} features in all are too many for one matrix; "
+            f"{room} features in all are too many for one matrix; "
             "transform the data in several parts"
         )
-    indptr = np.concatenate(
-        [np.zeros(1, np.int32)]
-        + [part.indptr[1:] + np.int32(begin) for part, begin in zip(parts, begins, strict=False)]
-    )
-    indices = np.concatenate([np.empty(0, np.int32), *(part.indices for part in parts)])
-    data = np.concatenate([np.empty(0), *(part.data for part in parts)])
-    matrix = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    n_steps = sum(lengths)
+    indptr = np.zeros(n_steps + 1, np.int32)
+    indices = np.empty(room, np.int32)
+    data = np.empty(room, np.float64)
+    step = used = 0
+    for numbers in blocks:
+        next_step = step + numbers.shape[1]
+        ends = indptr[step + 1 : next_step + 1]
+        used = fill_csr(numbers, *column_map, used, ends, indices, data)
+        step = next_step
+    matrix = sp.csr_matrix((data[:used], indices[:used], indptr), shape=(n_steps, n_columns))
     matrix.has_canonical_format = True
     return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))

@@ -106,7 +106,7 @@ class BlockReader:
         texts = self.texts(view)
         flags = self._odd.get((view, separators), np.empty(0, bool))
         if flags.size < len(texts):
-            fresh = [not separators.isdisjoint(text) for text in texts[flags.size :]]
+            fresh = [any(map(text.__contains__, separators)) for text in texts[flags.size :]]
             flags = self._odd[view, separators] = np.append(flags, np.array(fresh, bool))
         return flags
 
@@ -139,9 +139,15 @@ class FeatureTable:
         self._rebuild(self.n_rows)
 
     def look_up(
-        self, codes: Codes, reader: BlockReader, skip_first: NDArray[np.bool_] | None, *, add: bool
-    ) -> Codes:
-        """Feature numbers of each member at each step, shape (n_members, n_steps).
+        self,
+        codes: Codes,
+        reader: BlockReader,
+        skip_first: NDArray[np.bool_] | None,
+        out: Codes,
+        *,
+        add: bool,
+    ) -> None:
+        """Feature numbers of each member at each step.
 
         Parameters
         ----------
@@ -150,12 +156,12 @@ class FeatureTable:
             What made the codes; gives the text of each.
         skip_first : bool array of shape (n_steps,), optional
             Steps without a feature (the first of each sequence, for features of label pairs).
+        out : int32 array of shape (n_members, n_steps), filled with -1
         add : bool
             Whether to enter and count features met for the first time.
         """
         from seqlab.features._kernels import add_rows, find_rows
 
-        out = np.full((len(self.group.members), codes.shape[1]), -1, np.int32)
         for member, found in zip(self.group.members, out, strict=True):
             items = np.array(member.reads, np.int64)
             odd = self._odd_steps(codes, reader, member.reads)
@@ -165,7 +171,7 @@ class FeatureTable:
                 odd = odd & ~skip_first if odd.size else odd
             if not self.group.by_text:
                 if add:
-                    self._reserve(codes.shape[1])
+                    self._reserve(codes.shape[1], reader)
                     self.n_rows = add_rows(
                         codes, items, skip, self.keys, self._slots, self.counts, self.n_rows, found
                     )
@@ -173,7 +179,6 @@ class FeatureTable:
                     find_rows(codes, items, skip, self.keys, self._slots, found)
             if odd.any():
                 self._look_up_texts(codes, items, odd, member.literals, reader, found, add=add)
-        return out
 
     def _odd_steps(
         self, codes: Codes, reader: BlockReader, reads: tuple[int, ...]
@@ -221,23 +226,27 @@ class FeatureTable:
                     self.text_counts[number] += int(counts[n])
         found[steps] = numbers[inverse]
 
-    def _reserve(self, n_new: int) -> None:
+    def _reserve(self, n_new: int, reader: BlockReader) -> None:
         """Make room for so many new rows."""
         needed = self.n_rows + n_new
         if needed > self.keys.shape[0]:
             room = max(needed, 2 * self.n_rows)
             self.keys = _grown(self.keys, room)
             self.counts = _grown(self.counts, room)
+        if self.keys.shape[1] == 1:  # an array over the codes, not a hash table
+            needed = len(reader.texts(self.group.views[0])) // 2 + 1
         if 2 * needed > self._slots.size:
             self._rebuild(needed)
 
     def _rebuild(self, n_rows: int) -> None:
-        """Make the slots anew, at most half full with so many rows."""
+        """Make the slots anew: at most half full with so many rows, or one for each code."""
         from seqlab.features._kernels import rebuild_slots
 
         size = MIN_SLOTS
         while size < 2 * n_rows:
             size *= 2
+        if self.keys.shape[1] == 1 and self.n_rows:
+            size = max(size, int(self.keys[: self.n_rows].max()) + 1)
         self._slots = np.full(size, -1, np.int32)
         rebuild_slots(self.keys, self.n_rows, self._slots)
 
@@ -262,3 +271,21 @@ def _positions(lengths: list[int]) -> tuple[Codes, Codes]:
     position = (np.arange(sizes.sum()) - np.repeat(starts, sizes)).astype(np.int32)
     remaining = np.repeat(sizes - 1, sizes).astype(np.int32) - position
     return position, remaining
+
+
+def look_up_all(
+    tables: Sequence[FeatureTable],
+    codes: Codes,
+    reader: BlockReader,
+    skip_first: NDArray[np.bool_] | None,
+    *,
+    add: bool,
+) -> Codes:
+    """Feature numbers of all tables, shape (n_templates, n_steps); see `FeatureTable.look_up`."""
+    sizes = [len(table.group.members) for table in tables]
+    out = np.full((sum(sizes), codes.shape[1]), -1, np.int32)
+    begin = 0
+    for table, size in zip(tables, sizes, strict=True):
+        table.look_up(codes, reader, skip_first, out[begin : begin + size], add=add)
+        begin += size
+    return out

@@ -24,15 +24,15 @@ from seqlab.data.sequences import Sequences
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features.columns import TokenBlock, token_blocks
 from seqlab.features.feature_columns import (
+    ColumnMap,
     assemble,
-    column_maps,
     count_columns,
     first_steps,
     keep_frequent,
+    make_column_map,
     prune_vocabularies,
-    to_columns,
 )
-from seqlab.features.feature_table import BlockReader, FeatureTable
+from seqlab.features.feature_table import BlockReader, FeatureTable, look_up_all
 from seqlab.features.template_plan import Group, Plan, make_plan
 from seqlab.features.template_sets import (
     crfpp_chunking_templates,
@@ -331,13 +331,11 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
                     f"{first.locate(0)} has {first.width}"
                 )
             codes = reader.read(block)
-            numbers = [table.look_up(codes, reader, None, add=True) for table in tables]
-            starts = first_steps(block.lengths)
-            for table in edge_tables:
-                table.look_up(codes, reader, starts, add=True)
+            numbers = look_up_all(tables, codes, reader, None, add=True)
+            look_up_all(edge_tables, codes, reader, first_steps(block.lengths), add=True)
             lengths += block.lengths
             if keep:
-                found.append(_stack(numbers, codes.shape[1]))
+                found.append(numbers)
         kept = [keep_frequent(table, self.min_count) for table in tables]
         edge_kept = [keep_frequent(table, self.min_count) for table in edge_tables]
         self.vocabularies_ = prune_vocabularies(reader, [*kept, *edge_kept])
@@ -354,21 +352,15 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         self._runtime: _Runtime | None = None
         if not keep:
             return None
-        maps = column_maps(self.tables_, self.text_features_, kept)
-        groups = [one.group for one in kept]
-        columns = (to_columns(one, groups, maps) for one in found)
-        return assemble(columns, lengths, self.n_features_out_)
+        column_map = make_column_map(
+            plan.unary, [one.rows for one in kept], [one.text_rows for one in kept]
+        )
+        return assemble(found, lengths, column_map, self.n_features_out_)
 
     def _transform(self, X: Any, *, edge: bool) -> Sequences:
         check_is_fitted(self)
         lengths: list[int] = []
-        n_columns = self.n_features_out_
-        if edge:
-            n_columns = count_columns(self.edge_tables_, self.edge_text_features_)
-        return assemble(self._columns_of(X, lengths, edge=edge), lengths, n_columns)
-
-    def _columns_of(self, X: Any, lengths: list[int], *, edge: bool) -> Iterator[NDArray[np.int32]]:
-        """Feature columns of each block, shape (n_templates, n_steps); fills in `lengths`."""
+        found = []
         for block in token_blocks(X):
             lengths += block.lengths
             with _LOCK:  # the reader learns new values
@@ -377,12 +369,12 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
                 codes = runtime.reader.read(block)
                 tables = runtime.edge_tables if edge else runtime.tables
                 starts = first_steps(block.lengths) if edge else None
-                numbers = [
-                    table.look_up(codes, runtime.reader, starts, add=False) for table in tables
-                ]
-            maps = runtime.edge_maps if edge else runtime.maps
-            stacked = _stack(numbers, codes.shape[1])
-            yield to_columns(stacked, [table.group for table in tables], maps)
+                found.append(look_up_all(tables, codes, runtime.reader, starts, add=False))
+        runtime = self._ready()
+        if edge:
+            n_columns = count_columns(self.edge_tables_, self.edge_text_features_)
+            return assemble(found, lengths, runtime.edge_map, n_columns)
+        return assemble(found, lengths, runtime.map, self.n_features_out_)
 
     def _ready(self) -> _Runtime:
         """Dicts and hash tables of the fitted state; made on first use."""
@@ -397,8 +389,8 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
             BlockReader(plan, known, _marks(plan, syntax, self.boundary_)),
             _load_tables(plan.unary, self.tables_, self.text_features_),
             _load_tables(plan.edge, self.edge_tables_, self.edge_text_features_),
-            column_maps(self.tables_, self.text_features_),
-            column_maps(self.edge_tables_, self.edge_text_features_),
+            _full_map(plan.unary, self.tables_, self.text_features_),
+            _full_map(plan.edge, self.edge_tables_, self.edge_text_features_),
         )
         return runtime
 
@@ -458,8 +450,8 @@ class _Runtime(NamedTuple):
     reader: BlockReader
     tables: list[FeatureTable]
     edge_tables: list[FeatureTable]
-    maps: list[NDArray[np.int32]]
-    edge_maps: list[NDArray[np.int32]]
+    map: ColumnMap
+    edge_map: ColumnMap
 
 
 def _chain(first: TokenBlock, rest: Iterator[TokenBlock]) -> Iterator[TokenBlock]:
@@ -486,5 +478,8 @@ def _load_tables(
     ]
 
 
-def _stack(numbers: list[NDArray[np.int32]], n_steps: int) -> NDArray[np.int32]:
-    return np.concatenate([np.empty((0, n_steps), np.int32), *numbers])
+def _full_map(
+    groups: tuple[Group, ...], tables: list[NDArray[np.int32]], texts: list[Vocabulary]
+) -> ColumnMap:
+    rows = [np.ones(keys.shape[0], bool) for keys in tables]
+    return make_column_map(groups, rows, [np.ones(len(text), bool) for text in texts])

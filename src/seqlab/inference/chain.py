@@ -196,7 +196,7 @@ def viterbi(
     >>> import numpy as np
     >>> from seqlab.inference import ChainScores, viterbi
     >>> viterbi(ChainScores(np.array([[1.0, 0], [0, 3], [0, 1]]), np.eye(2)))
-    Labelings(labels=array([1, 1, 1]), score=array([6.]))
+    Labelings(labels=array([0, 1, 1]), score=array([6.]))
     """
     scores = prepare(scores, mask)
     labels = np.zeros(scores.n_steps, dtype=np.int64)

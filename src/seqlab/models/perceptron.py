@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.inference import ChainScores, Mask, beam, viterbi
+from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
 from seqlab.optim import Monitor
@@ -203,7 +203,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             )
             if self.combination == "voted":
                 changed = order[updated[order]]
-                moment = first_step + np.flatnonzero(updated[order]) + 1
+                moment = first_step + np.flatnonzero(updated[order])
                 change = _updates(state.structure, data, decoded, changed)
                 votes.append((change, moment))
             self.n_iter_ = iteration
@@ -247,7 +247,14 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
     def _node_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
         if self.votes_ is not None:
             return self._vote_shares(X, mask)
-        return super()._node_marginals(X, mask)
+
+        def soften(scores: ChainScores, local: Mask | None, _: slice) -> NDArray[np.float64]:
+            parts = (scores.unary, scores.pairwise, scores.start, scores.end)
+            soft = ChainScores(*[part / self.temperature for part in parts], scores.offsets)
+            return marginals(soft, mask=local).node
+
+        blocks = self._run(X, soften, mask)
+        return np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
 
     def _vote_shares(self, X: Sequences, mask: Mask | None) -> NDArray[np.float64]:
         """Share of the votes for each label at each step."""

@@ -17,7 +17,8 @@ from numba import njit
 
 from seqlab.inference._kernels.beam import Ints, keep_best
 from seqlab.inference._kernels.dense import longest
-from seqlab.inference._kernels.log_space import clear_rows, log_sum_exp
+from seqlab.inference._kernels.exponential import exp_nonpositive
+from seqlab.inference._kernels.log_space import NODE, PAIR, clear_rows, log_sum_exp
 from seqlab.inference.scores import Floats
 
 
@@ -40,7 +41,7 @@ def sparse_forward_step(
     for r in range(n_kept):
         arcs = pairwise[kept[r]]
         for j in range(n_labels):
-            out[j] += math.exp(alpha[r] + arcs[j] - highs[j])
+            out[j] += exp_nonpositive(alpha[r] + arcs[j] - highs[j])
     for j in range(n_labels):
         out[j] = highs[j] + math.log(out[j]) if out[j] != 0.0 else -np.inf
 
@@ -78,7 +79,7 @@ def beam_marginals_block(
     beta, right = np.zeros(width), np.zeros(width)
     for k in range(first, last):
         t0, n_steps = offsets[k], offsets[k + 1] - offsets[k]
-        clear_rows(t0, t0 + n_steps, 2 if with_pairs else 1, node, pair)
+        clear_rows(t0, t0 + n_steps, PAIR if with_pairs else NODE, node, pair)
         log_z[k] = 0.0
         for t in range(n_steps):
             if t == 0:
@@ -113,7 +114,7 @@ def beam_marginals_block(
                 workspace[r] = alpha[t, r] + beta[r]
             local = log_sum_exp(workspace, n_kept[t])
             for r in range(n_kept[t]):
-                node[t0 + t, kept[t, r]] = math.exp(workspace[r] - local)
+                node[t0 + t, kept[t, r]] = exp_nonpositive(workspace[r] - local)
             if t == 0:
                 break
             pairwise = pairwise3[(t0 + t) * stride]
@@ -137,6 +138,6 @@ def beam_marginals_block(
                     i = kept[t - 1, q]
                     for r in range(n_kept[t]):
                         j = kept[t, r]
-                        pair[t0 + t, i, j] = math.exp(
+                        pair[t0 + t, i, j] = exp_nonpositive(
                             alpha[t - 1, q] + pairwise[i, j] + right[r] - local
                         )

@@ -87,7 +87,7 @@ def _lower(low: float, value: float) -> float:
 
 @njit(nogil=True, cache=True)
 def exp_shifted(row: Floats, shift: float, out: Floats) -> None:
-    """``out[j] = exp(row[j] - shift)``, none above ``shift``; the padding of ``out`` is left alone."""
+    """``out[j] = exp(row[j] - shift)``, no entry above ``shift``; padding is left alone."""
     for j in range(row.shape[0]):
         out[j] = exp_nonpositive(row[j] - shift)
 

@@ -50,7 +50,10 @@ def bits_of_float(typing_context: Any, value: Any) -> Any:
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def exp_nonpositive(x: float) -> float:
-    """``exp(x)`` for ``x <= 0``, to about one unit in the last place; 0 below -700, NaN for NaN."""
+    """``exp(x)`` for ``x <= 0`` (or rounded above it), to one unit in the last place.
+
+    0 below -700, NaN for NaN.
+    """
     rounded = x * LOG2_E + ROUNDER
     n = rounded - ROUNDER
     r = (x - n * LN2_HIGH) - n * LN2_LOW
@@ -68,5 +71,6 @@ def exp_nonpositive(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    power = float_of_bits((bits_of_float(rounded) << 52) + (1023 << 52))
+    bits: int = bits_of_float(rounded)  # type: ignore[call-arg]
+    power: float = float_of_bits((bits << 52) + (1023 << 52))
     return 0.0 if x < SMALLEST else p * power

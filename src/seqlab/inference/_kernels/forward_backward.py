@@ -46,17 +46,18 @@ from seqlab.inference._kernels.dense import (
     padded_width,
     vector_matrix,
 )
-from seqlab.inference._kernels.log_space import clear_rows, forward_backward_log_one
+from seqlab.inference._kernels.log_space import (
+    LOG_Z,
+    PAIR,
+    TRANSITIONS,
+    clear_rows,
+    forward_backward_log_one,
+)
+from seqlab.inference._kernels.log_space import NODE as NODE
 from seqlab.inference.scores import Floats
 
 MAX_RANGE = 300.0
 TINY = 1e-150
-
-# What a block computes besides log_z. Arrays of unwanted results may have size 0.
-LOG_Z = 0
-NODE = 1
-PAIR = 2
-TRANSITIONS = 3
 
 
 @njit(nogil=True, cache=True)

@@ -13,7 +13,14 @@ import math
 import numpy as np
 from numba import njit
 
+from seqlab.inference._kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
+
+# What forward-backward computes besides log_z. Arrays of unwanted results may have size 0.
+LOG_Z = 0
+NODE = 1
+PAIR = 2  # nodes and pairs
+TRANSITIONS = 3  # nodes and summed pairs
 
 
 @njit(nogil=True, cache=True)
@@ -38,7 +45,7 @@ def log_sum_exp(row: Floats, n_labels: int) -> float:
     shift = high if high > -np.inf else 0.0
     total = 0.0
     for j in range(n_labels):
-        total += math.exp(row[j] - shift)
+        total += exp_nonpositive(row[j] - shift)
     return shift + math.log(total) if total != 0.0 else -np.inf
 
 
@@ -59,7 +66,7 @@ def step_forward(previous: Floats, pairwise: Floats, highs: Floats, out: Floats)
     for i in range(n_labels):
         a = previous[i]
         for j in range(n_labels):
-            out[j] += math.exp(a + pairwise[i, j] - highs[j])
+            out[j] += exp_nonpositive(a + pairwise[i, j] - highs[j])
     for j in range(n_labels):
         out[j] = highs[j] + math.log(out[j]) if out[j] != 0.0 else -np.inf
 
@@ -82,7 +89,7 @@ def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats) -> None:
     for t in range(t0, t1):
         for i in range(n_labels):
             node[t, i] = 0.0
-            if want == 2:
+            if want == PAIR:
                 for j in range(n_labels):
                     pair[t, i, j] = 0.0
 
@@ -109,7 +116,7 @@ def forward_backward_log_one(
     """Like `forward_backward_block` for the one sequence of rows ``t0:t1``; returns log Z.
 
     ``rows`` and ``alpha`` are workspaces of at least ``(t1 - t0, n_labels)``, ``beta`` and
-    ``workspace`` of at least ``(n_labels,)``. ``want``: 0 log Z, 1 nodes, 2 pairs, 3 transitions.
+    ``workspace`` of at least ``(n_labels,)``. ``want`` is one of the constants above.
     """
     n_labels = unary.shape[1]
     n_steps = t1 - t0
@@ -130,13 +137,13 @@ def forward_backward_log_one(
         log_z += recentre(alpha[t], n_labels)
     last_sum = log_sum_exp(alpha[n_steps - 1], n_labels)
     log_z += last_sum
-    if want == 0:
+    if want == LOG_Z:
         return log_z
     if not math.isfinite(log_z):
         clear_rows(t0, t1, want, node, pair)
         return log_z
     for j in range(n_labels):
-        node[t1 - 1, j] = math.exp(alpha[n_steps - 1, j] - last_sum)
+        node[t1 - 1, j] = exp_nonpositive(alpha[n_steps - 1, j] - last_sum)
         beta[j] = 0.0
     for t in range(n_steps - 1, 0, -1):
         pairwise, right, left = pairwise3[(t0 + t) * stride], rows[t], alpha[t - 1]
@@ -148,18 +155,20 @@ def forward_backward_log_one(
             workspace[i] = left[i] + beta[i]
         local = log_sum_exp(workspace, n_labels)  # the same constant for nodes and pairs
         for i in range(n_labels):
-            node[t0 + t - 1, i] = math.exp(workspace[i] - local)
-        if want == 2:
+            node[t0 + t - 1, i] = exp_nonpositive(workspace[i] - local)
+        if want == PAIR:
             for i in range(n_labels):
                 for j in range(n_labels):
-                    pair[t0 + t, i, j] = math.exp(left[i] + pairwise[i, j] + right[j] - local)
-        if want == 3:
-            for i in range(n_labels):
-                for j in range(n_labels):
-                    transitions[i, j] += scale * math.exp(
+                    pair[t0 + t, i, j] = exp_nonpositive(
                         left[i] + pairwise[i, j] + right[j] - local
                     )
-    if want == 2:
+        if want == TRANSITIONS:
+            for i in range(n_labels):
+                for j in range(n_labels):
+                    transitions[i, j] += scale * exp_nonpositive(
+                        left[i] + pairwise[i, j] + right[j] - local
+                    )
+    if want == PAIR:
         for i in range(n_labels):
             for j in range(n_labels):
                 pair[t0, i, j] = 0.0

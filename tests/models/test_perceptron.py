@@ -1,0 +1,168 @@
+"""StructuredPerceptron: lazy averages, votes, beams, the mistake bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqlab import StructuredPerceptron
+from seqlab.data import InputError, Sequences
+from seqlab.inference import beam, viterbi
+from seqlab.structures import ChainStructure
+from seqlab.structures.perceptron_state import PerceptronState
+
+
+def example(seed, n_sequences=8, n_labels=3, n_features=6):
+    random = np.random.default_rng(seed)
+    lengths = random.integers(1, 6, n_sequences)
+    n = lengths.sum()
+    matrix = random.integers(-1, 2, size=(n, n_features)).astype(float)
+    X = Sequences(sp.csr_matrix(matrix), np.concatenate([[0], np.cumsum(lengths)]))
+    return X, random.integers(0, n_labels, n), random
+
+
+def by_the_book(structure, X, codes, orders, decode):
+    """The perceptron of Collins (2002), one explicit weight vector after the other."""
+    w = np.zeros(structure.n_params)
+    vectors = []
+    for order in orders:
+        for i in order:
+            one, gold = X[[i]], codes[X.offsets[i] : X.offsets[i + 1]]
+            found = decode(structure.scores(w, one)).labels
+            phi = structure.joint_features(one, gold) - structure.joint_features(one, found)
+            w = w + np.asarray(phi.todense()).ravel()
+            vectors.append(w)
+    return w, np.mean(vectors, axis=0), vectors
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.sampled_from([None, 1, 2, 3]))
+def test_lazy_average_is_the_explicit_average(seed, all_states, boundary, width):
+    X, codes, random = example(seed)
+    structure = ChainStructure.from_data(
+        X, codes, 3, all_states=all_states, all_transitions=all_states, boundary=boundary
+    )
+    orders = [random.permutation(len(X)) for _ in range(3)]
+    decode = viterbi if width is None else lambda scores: beam(scores, width)
+    last, average, _ = by_the_book(structure, X, codes, orders, decode)
+    state = PerceptronState(structure)
+    for order in orders:
+        state.run_pass(X, codes, np.ones(len(X)), order, beam_width=width or 0)
+    np.testing.assert_allclose(state.current(), last, atol=1e-12)
+    np.testing.assert_allclose(state.average(), average, atol=1e-12)
+
+
+def separable(seed=0, n_sequences=30):
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n_sequences):
+        labels = random.integers(0, 3, size=random.integers(1, 7))
+        features = np.zeros((labels.size, 5))
+        features[np.arange(labels.size), labels] = 1.0
+        features[:, 3:] = random.normal(size=(labels.size, 2)) * 0.1
+        X.append(features)
+        y.append(labels)
+    return X, y
+
+
+def test_mistake_bound_in_the_separable_case():
+    X, y = separable()
+    model = StructuredPerceptron(max_iter=100, random_state=0, boundary=False, all_states=True).fit(X, y)
+    assert model.converged_
+    assert model.score(X, y) == 1.0
+    # Against the weights that read the label off the first three features: norm sqrt(3), margin 1 per
+    # wrong label; R bounds |phi(x, y) - phi(x, z)|.
+    lengths = np.array([len(v) for v in y])
+    largest = max(np.linalg.norm(x, axis=1).max() for x in X)
+    radius = (lengths * 2 * largest + 2 * lengths).max()
+    assert sum(model.history_["n_updates"]) <= radius**2 * 3
+
+
+def test_votes_are_those_of_every_weight_vector():
+    X, codes, _ = example(4)
+    sequences, labels = list(X), X.split(codes)
+    model = StructuredPerceptron(combination="voted", max_iter=3, shuffle=False).fit(sequences, labels)
+    structure = model.structure_
+    n_passes = model.n_iter_
+    orders = [np.arange(len(X))] * n_passes
+    _, average, vectors = by_the_book(structure, X, codes, orders, viterbi)
+    shares = np.zeros((X.n_steps, 3))
+    for w in vectors:  # one vote for the vector after each step
+        shares[np.arange(X.n_steps), viterbi(structure.scores(w, X)).labels] += 1 / len(vectors)
+    np.testing.assert_allclose(np.concatenate(model.predict_proba(sequences)), shares, atol=1e-12)
+    np.testing.assert_array_equal(
+        np.concatenate(model.predict(sequences)), model.classes_[shares.argmax(axis=1)]
+    )
+    weights = np.cumsum(model.votes_.toarray(), axis=0)
+    np.testing.assert_allclose(weights[-1], vectors[-1])
+    assert model.survival_.sum() == len(vectors)
+    np.testing.assert_allclose(np.average(weights, axis=0, weights=model.survival_), average)
+
+
+def test_two_labels_one_step_is_the_binary_perceptron():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    y = (X @ random.normal(size=4) + 0.3 * random.normal(size=60) > 0).astype(int)
+    model = StructuredPerceptron(
+        combination="last", max_iter=5, shuffle=False, boundary=False, all_states=True
+    ).fit([x[None] for x in X], [[v] for v in y])
+    w = np.zeros(4)  # w_1 - w_0 of the structured one: every mistake counts twice
+    for _ in range(model.n_iter_):
+        for x, v in zip(X, y, strict=True):
+            if (w @ x > 0) != (v == 1):
+                w += 2 * x if v == 1 else -2 * x
+    np.testing.assert_allclose(model.coef_[1] - model.coef_[0], w)
+
+
+def test_same_seed_same_weights_other_seed_other_weights():
+    X, y = separable(1)
+    fits = [StructuredPerceptron(max_iter=2, random_state=s).fit(X, y).coef_ for s in (0, 0, 1)]
+    np.testing.assert_array_equal(fits[0].toarray(), fits[1].toarray())
+    assert (fits[0] != fits[2]).nnz > 0
+
+
+def test_full_beam_is_exact():
+    X, y = separable(2)
+    exact = StructuredPerceptron(max_iter=3, random_state=0).fit(X, y)
+    wide = StructuredPerceptron(max_iter=3, random_state=0, beam_width=3).fit(X, y)
+    np.testing.assert_array_equal(exact.coef_.toarray(), wide.coef_.toarray())
+    np.testing.assert_array_equal(exact.transitions_, wide.transitions_)
+
+
+def test_early_update_stops_where_gold_leaves_the_beam():
+    # One sequence, beam of one, zero weights: every tie goes to label 0, so gold label 1 at step 0 falls out
+    # at once and only that step is updated.
+    X = Sequences(sp.csr_matrix(np.eye(3)), [0, 3])
+    codes = np.array([1, 1, 1])
+    structure = ChainStructure.from_data(X, codes, 2, all_states=True, all_transitions=True)
+    state = PerceptronState(structure)
+    state.run_pass(X, codes, np.ones(1), np.array([0]), beam_width=1, early_update=True)
+    weights = structure.weights(state.current())
+    np.testing.assert_array_equal(weights.coef, [[-1, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(weights.start, [-1, 1])
+    np.testing.assert_array_equal(weights.end, [0, 0])
+    np.testing.assert_array_equal(weights.transitions, 0)
+
+
+def test_temperature_softens_probabilities():
+    X, y = separable(3)
+    sharp = StructuredPerceptron(random_state=0).fit(X, y)
+    soft = StructuredPerceptron(random_state=0, temperature=100.0).fit(X, y)
+    assert np.concatenate(soft.predict_proba(X)).max() < np.concatenate(sharp.predict_proba(X)).max()
+    assert not hasattr(sharp, "sequence_log_proba")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"early_update": True}, "beam"),
+        ({"early_update": True, "beam_width": 2, "combination": "voted"}, "voted"),
+    ],
+)
+def test_contradictions(options, words):
+    X, y = separable()
+    with pytest.raises(InputError, match=words):
+        StructuredPerceptron(**options).fit(X, y)
