@@ -1,4 +1,4 @@
-"""The chunking attributes of CRFsuite's tutorial, as plain Python strings: the shared input of ours and peers."""
+"""The chunking attributes of CRFsuite's tutorial as plain strings: the shared input of ours and peers."""
 
 from __future__ import annotations
 

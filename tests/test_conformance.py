@@ -81,7 +81,10 @@ def test_scikit_learn_checks(entry):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            clone(entry.estimator), expected_failed_checks=EXPECTED_FAILURES, on_skip=None, on_fail=None
+            clone(entry.estimator),
+            expected_failed_checks=EXPECTED_FAILURES,
+            on_skip=None,
+            on_fail=None,
         )
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert not failed
@@ -292,7 +295,7 @@ def test_bad_input_names_the_place(entry, data):
         broken[2][1, 4] = value
         with pytest.raises(InputError, match=r"X\[2\]"):
             model.fit(broken, y)
-    with pytest.raises(InputError, match="(?i)empty|no sequence|0 sequences"):
+    with pytest.raises(InputError, match=r"(?i)empty|no sequence|0 sequences"):
         model.fit([], [])
     with pytest.raises(InputError, match=r"X\[1\] is empty"):
         model.fit([X[0], np.zeros((0, 5)), X[2]], [y[0], [], y[2]])
@@ -324,11 +327,12 @@ def test_unseen_labels_are_errors_when_scoring(entry, data):
 @entries
 def test_one_class_only(entry, data):
     X, y = data
-    try:
-        model = clone(entry.estimator).fit(X, [["a"] * len(labels) for labels in y])
-    except InputError as error:
-        assert "one class" in str(error)
+    constant = [["a"] * len(labels) for labels in y]
+    if entry.id.startswith("Independent"):  # whether one class will do is the classifier's affair
+        with pytest.raises(InputError, match="one class"):
+            clone(entry.estimator).fit(X, constant)
     else:
+        model = clone(entry.estimator).fit(X, constant)
         assert all((p == "a").all() for p in model.predict(X))
 
 
@@ -421,7 +425,9 @@ def test_two_threads_and_a_forked_child_agree(entry, data):
     for result in results:
         assert_same_answers(reference, result)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # fork in a process that has had threads
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # fork in a process that has had threads
         child = os.fork()
     if child == 0:
         code = 1

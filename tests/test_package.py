@@ -16,7 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def run(code):
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     return result.stdout.strip()
 
 

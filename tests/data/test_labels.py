@@ -41,7 +41,8 @@ def test_lists_tuples_arrays_and_series(y):
 
 
 @pytest.mark.parametrize(
-    "y", [[3, 1, 1, 7, 3], np.array([3, 1, 1, 7, 3]), pd.Series([3, 1, 1, 7, 3]), [[3, 1], [1, 7, 3]]]
+    "y",
+    [[3, 1, 1, 7, 3], np.array([3, 1, 1, 7, 3]), pd.Series([3, 1, 1, 7, 3]), [[3, 1], [1, 7, 3]]],
 )
 def test_stacked_numbers(y):
     encoded = encode(y, stacked=True)

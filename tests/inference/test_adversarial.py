@@ -192,6 +192,19 @@ def test_living_label_that_shrinks_below_the_double_range():
     assert abs(draws[:, 0].mean() - 0.25) < 0.04
 
 
+def test_unreachable_labels_do_not_disturb():
+    """A label that no path reaches, and that would win by exp(8000) if one did."""
+    unary = np.zeros((80, 3))
+    unary[:, 2] = 100.0
+    start = np.array([0.0, 0.0, -np.inf])
+    transitions = np.array([[True, True, False], [True, True, False], [True, True, True]])
+    mask = Mask(transitions=transitions)
+    result = pair_marginals(ChainScores(unary, np.zeros((3, 3)), start), mask=mask)
+    assert_allclose(result.log_z, [80 * np.log(2.0)], rtol=1e-11)
+    assert_allclose(result.node, np.tile([0.5, 0.5, 0.0], (80, 1)), rtol=1e-13)
+    assert_allclose(result.pair[1:, :2, :2], 0.25, rtol=1e-13)
+
+
 def test_dead_ends_do_not_disturb():
     """Labels of which only one has a future, over and over, each a little worse than the others."""
     rng = np.random.default_rng(7)

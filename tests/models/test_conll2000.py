@@ -11,8 +11,8 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from chunking import chunking_attributes
 
+from chunking import chunking_attributes
 from seqlab import LinearChainCRF, StructuredPerceptron
 from seqlab.datasets import fetch_conll2000
 from seqlab.features.vectorizer import SequenceVectorizer

@@ -28,7 +28,9 @@ def chunks():
             kind = random.choice(["noun", "verb", "other"])
             n = random.integers(1, 4) if kind == "noun" else 1
             for k in range(n):
-                steps.append({"kind": kind if random.random() < 0.8 else "other", "long": bool(n > 2)})
+                steps.append(
+                    {"kind": kind if random.random() < 0.8 else "other", "long": bool(n > 2)}
+                )
                 labels.append("O" if kind == "other" else ("I-" if k else "B-") + kind[0].upper())
         X.append(steps)
         y.append(labels)
@@ -45,8 +47,12 @@ def one_step_data(seed=0, n=120, d=4, k=3):
 @pytest.mark.parametrize("c2", [0.05, 1.0])
 def test_sequences_of_one_step_are_multinomial_logistic_regression(c2):
     X, y = one_step_data()
-    crf = LinearChainCRF(c2=c2, boundary=False, tol=1e-13).fit([x[None] for x in X], [[v] for v in y])
-    lr = LogisticRegression(C=1 / (2 * c2), fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
+    crf = LinearChainCRF(c2=c2, boundary=False, tol=1e-13).fit(
+        [x[None] for x in X], [[v] for v in y]
+    )
+    lr = LogisticRegression(C=1 / (2 * c2), fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
+        X, y
+    )
     np.testing.assert_allclose(crf.coef_, lr.coef_, atol=1e-5)
     proba = np.concatenate(crf.predict_proba([x[None] for x in X]))
     np.testing.assert_allclose(proba, lr.predict_proba(X), atol=1e-6)
@@ -165,7 +171,10 @@ def test_partial_labels(chunks):
     same = LinearChainCRF(c2=0.1, all_transitions=True, tol=1e-8).fit(X, everything_known)
     reference = LinearChainCRF(c2=0.1, all_transitions=True, tol=1e-8).fit(X, y)
     assert same.objective_ == pytest.approx(reference.objective_, rel=1e-6)
-    half = [[label if (i + t) % 3 else None for t, label in enumerate(labels)] for i, labels in enumerate(y)]
+    half = [
+        [label if (i + t) % 3 else None for t, label in enumerate(labels)]
+        for i, labels in enumerate(y)
+    ]
     partial = LinearChainCRF(c2=0.1).fit(X, half)
     assert partial.classes_.tolist() == full.classes_.tolist()
     assert partial.score(X, y) > full.score(X, y) - 0.1
@@ -179,6 +188,7 @@ def test_class_weight_moves_the_balance():
     X, y = make_hmm_sequences(60, 30, n_labels=3, n_observations=3, po=0.5, ko=2, pl=0.6, kl=2,
                               preset=None, random_state=0, return_X_y=True)  # fmt: skip
     labels = [np.where(np.asarray(v) == 0, "rare", "other") for v in y]
+
     def recall(model):
         predicted = np.concatenate(model.predict(X))
         return np.mean(predicted[np.concatenate(labels) == "rare"] == "rare")
@@ -222,7 +232,13 @@ def test_warns_when_iterations_run_out(chunks):
 
 
 def test_bad_parameters(chunks):
-    for bad in ({"c1": -1}, {"c2": "x"}, {"solver": "magic"}, {"max_iter": 0}, {"boundary": "maybe"}):
+    for bad in (
+        {"c1": -1},
+        {"c2": "x"},
+        {"solver": "magic"},
+        {"max_iter": 0},
+        {"boundary": "maybe"},
+    ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             LinearChainCRF(**bad).fit(*chunks)
     with pytest.raises(InputError, match="lbfgs"):

@@ -37,7 +37,12 @@ def problem(seed=0, n_labels=3, lengths=(4, 1, 3), c2=0.3, n_jobs=None, **varian
         allowed[np.arange(n), codes] = True
         codes = np.where(allowed.sum(axis=1) > 1, -2, codes)
     structure = ChainStructure.from_data(
-        X, codes, n_labels, allowed=allowed, all_states=True, edge_features=variant.get("edges", False)
+        X,
+        codes,
+        n_labels,
+        allowed=allowed,
+        all_states=True,
+        edge_features=variant.get("edges", False),
     )
     penalised = None
     if variant.get("free"):

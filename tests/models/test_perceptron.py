@@ -70,7 +70,9 @@ def separable(seed=0, n_sequences=30):
 
 def test_mistake_bound_in_the_separable_case():
     X, y = separable()
-    model = StructuredPerceptron(max_iter=100, random_state=0, boundary=False, all_states=True).fit(X, y)
+    model = StructuredPerceptron(max_iter=100, random_state=0, boundary=False, all_states=True).fit(
+        X, y
+    )
     assert model.converged_
     assert model.score(X, y) == 1.0
     # Against the weights that read the label off the first three features: norm sqrt(3), margin 1 per
@@ -84,7 +86,9 @@ def test_mistake_bound_in_the_separable_case():
 def test_votes_are_those_of_every_weight_vector():
     X, codes, _ = example(4)
     sequences, labels = list(X), X.split(codes)
-    model = StructuredPerceptron(combination="voted", max_iter=3, shuffle=False).fit(sequences, labels)
+    model = StructuredPerceptron(combination="voted", max_iter=3, shuffle=False).fit(
+        sequences, labels
+    )
     structure = model.structure_
     n_passes = model.n_iter_
     orders = [np.arange(len(X))] * n_passes
@@ -151,7 +155,9 @@ def test_temperature_softens_probabilities():
     X, y = separable(3)
     sharp = StructuredPerceptron(random_state=0).fit(X, y)
     soft = StructuredPerceptron(random_state=0, temperature=100.0).fit(X, y)
-    assert np.concatenate(soft.predict_proba(X)).max() < np.concatenate(sharp.predict_proba(X)).max()
+    assert (
+        np.concatenate(soft.predict_proba(X)).max() < np.concatenate(sharp.predict_proba(X)).max()
+    )
     assert not hasattr(sharp, "sequence_log_proba")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -73,7 +75,7 @@ def test_the_gap_is_a_bound_and_the_objective_never_rises():
     optimum = problem.loss_gradient(np.linalg.solve(problem.A, problem.b))[0]
     states = list(lbfgs(problem, np.ones(30), max_iter=500, tol=1e-10))
     values = [s.objective for s in states]
-    assert all(a >= b - 1e-12 for a, b in zip(values, values[1:], strict=False))
+    assert all(a >= b - 1e-12 for a, b in pairwise(values))
     assert all(s.objective - optimum <= s.gap * (1 + 1e-9) + 1e-12 for s in states)
 
 

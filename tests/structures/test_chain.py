@@ -15,7 +15,12 @@ from seqlab.structures.chain import previous_codes
 from seqlab.structures.pattern import FeaturePattern, emit
 
 OPTIONS = [
-    dict(all_states=all_states, all_transitions=all_transitions, boundary=boundary, edge_features=edges)
+    {
+        "all_states": all_states,
+        "all_transitions": all_transitions,
+        "boundary": boundary,
+        "edge_features": edges,
+    }
     for all_states, all_transitions, boundary, edges in itertools.product([False, True], repeat=4)
 ]
 
@@ -59,7 +64,9 @@ def brute_features(structure, X, codes):
     return phi
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(k for k, v in o.items() if v) or "none")
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda o: "-".join(k for k, v in o.items() if v) or "none"
+)
 def test_score_is_weights_times_joint_features(options):
     X, codes, random = example()
     structure = ChainStructure.from_data(X, codes, 3, **options)
@@ -67,13 +74,17 @@ def test_score_is_weights_times_joint_features(options):
     other = random.integers(0, 3, X.n_steps)
     for labels in (codes, other):
         phi = structure.joint_features(X, labels)
-        np.testing.assert_allclose(np.asarray(phi.sum(axis=0)).ravel(), brute_features(structure, X, labels))
+        np.testing.assert_allclose(
+            np.asarray(phi.sum(axis=0)).ravel(), brute_features(structure, X, labels)
+        )
         np.testing.assert_allclose(phi @ w, path_scores(structure.scores(w, X), labels))
         weights = random.random(3)
         np.testing.assert_allclose(structure.total_features(X, labels, weights), phi.T @ weights)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(k for k, v in o.items() if v) or "none")
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda o: "-".join(k for k, v in o.items() if v) or "none"
+)
 def test_expected_features_are_the_mean_over_all_labelings(options):
     X, codes, random = example(lengths=(3, 1, 2))
     structure = ChainStructure.from_data(X, codes, 3, **options)
@@ -100,7 +111,9 @@ def test_expected_features_are_the_mean_over_all_labelings(options):
 
 
 def test_only_observed_pairs_have_weights():
-    X = Sequences(sp.csr_matrix(np.array([[1.0, 0, 2], [0, 1, 1], [1, 0, 0], [1, 0, 0]])), [0, 2, 4])
+    X = Sequences(
+        sp.csr_matrix(np.array([[1.0, 0, 2], [0, 1, 1], [1, 0, 0], [1, 0, 0]])), [0, 2, 4]
+    )
     codes = np.array([0, 1, 0, 0])
     structure = ChainStructure.from_data(X, codes, 2, boundary=False)
     coef = structure.weights(np.arange(1.0, structure.n_params + 1)).coef

@@ -105,7 +105,9 @@ def _flatten(y: Any, offsets: NDArray[np.int64], stacked: bool) -> Any:
             raise InputError(f"X has {n_steps} steps but y has {len(y)} labels")
         return y if _plain_array(y) else list(y)
     if len(y) != n_sequences:
-        hint = " (y must be a list with one list of labels per sequence)" if n_steps == len(y) else ""
+        hint = (
+            " (y must be a list with one list of labels per sequence)" if n_steps == len(y) else ""
+        )
         raise InputError(f"X has {n_sequences} sequences but y has {len(y)}{hint}")
     lengths = np.diff(offsets)
     for i, labels in enumerate(y):
@@ -239,5 +241,3 @@ def sequence_weights(
         return weights, np.repeat(weights, lengths)
     totals = np.add.reduceat(weights, np.minimum(offsets[:-1], max(n_steps - 1, 0)))
     return np.where(lengths > 0, totals / np.maximum(lengths, 1), 0.0), weights
-
-

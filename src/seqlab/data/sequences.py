@@ -10,6 +10,7 @@ scikit-learn's splitters need to cut it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
 
-Matrix: TypeAlias = "NDArray[np.float64] | sp.csr_matrix"
+# A C-contiguous float64 array or a CSR matrix with int32 indices (which type checkers cannot tell apart).
+Matrix: TypeAlias = Any
 
 
 class Sequences:
@@ -130,8 +132,7 @@ class Sequences:
 
     def split(self, stacked: Any) -> list[Any]:
         """Cut an array with one row per step into one piece per sequence."""
-        bounds = self.offsets.tolist()
-        return [stacked[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [stacked[a:b] for a, b in pairwise(self.offsets.tolist())]
 
     def locate(self, step: int) -> tuple[int, int]:
         """Sequence and position of a stacked row, for error messages."""
@@ -159,7 +160,9 @@ def _canonical_matrix(matrix: Any) -> Matrix:
         csr = sp.csr_matrix(matrix, dtype=np.float64)
         if csr.indices.dtype != np.int32:
             if csr.nnz > np.iinfo(np.int32).max or csr.shape[1] > np.iinfo(np.int32).max:
-                raise InputError(f"a sparse matrix with {csr.nnz} entries is too large for CSR int32")
+                raise InputError(
+                    f"a sparse matrix with {csr.nnz} entries is too large for CSR int32"
+                )
             csr.indices = csr.indices.astype(np.int32)
             csr.indptr = csr.indptr.astype(np.int32)
         return csr

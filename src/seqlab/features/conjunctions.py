@@ -60,7 +60,7 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
     ['x0&x1', 'x0&x2']
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+    _parameter_constraints: dict[str, list[Any]] = {
         "size": [Interval(Integral, 2, None, closed="left")],
         "columns": ["array-like", None],
         "min_count": [Interval(Integral, 1, None, closed="left")],

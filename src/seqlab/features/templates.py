@@ -134,7 +134,7 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
     ['word[0].suffix3=ons', 'word[0].suffix3=eft']
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+    _parameter_constraints: dict[str, list[Any]] = {
         "templates": [list, tuple, str],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "columns": ["array-like", None],

@@ -82,7 +82,7 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
     array([[0., 1., 0., 0.]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+    _parameter_constraints: dict[str, list[Any]] = {
         "separator": [str],
         "min_count": [Interval(Integral, 1, None, closed="left")],
     }

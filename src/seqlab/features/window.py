@@ -56,7 +56,7 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
     ['x0', 'x0[-1]', '__BOS__[-1]']
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's own form)
+    _parameter_constraints: dict[str, list[Any]] = {
         "before": [Interval(Integral, 0, None, closed="left")],
         "after": [Interval(Integral, 0, None, closed="left")],
         "boundary": ["boolean"],

@@ -70,7 +70,9 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
     [array(['NOUN'], dtype='<U4')]
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {"estimator": [HasMethods(["fit", "predict"]), None]}
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None]
+    }
 
     def __init__(self, estimator: Any = None) -> None:
         self.estimator = estimator
@@ -137,9 +139,7 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         return np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
 
     predict_proba = available_if(_has_proba)(DistributionMixin.predict_proba)
-    sequence_log_proba = available_if(_has_proba)(
-        DistributionMixin.sequence_log_proba
-    )
+    sequence_log_proba = available_if(_has_proba)(DistributionMixin.sequence_log_proba)
     predict_nbest = available_if(_has_scores)(ChainLabeler.predict_nbest)
 
     @available_if(_has_scores)

@@ -117,9 +117,7 @@ class BaseLabeler(BaseEstimator):
             source = first if is_frame(first) else sequences
         validate_data(self, source, reset=reset, skip_check_array=True)
 
-    def score(
-        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None
-    ) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
         """Token accuracy: the share of steps whose label is right.
 
         Labels that were not seen in training count as errors.

@@ -16,6 +16,7 @@ depend on the data alone and slots are added in order, so the result has the sam
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,10 +149,11 @@ class ChainLikelihood:
             mask = Mask(steps=self.allowed[begin:stop])
             log_z_known, known = self._marginals(scores, first, last, mask)
             loss -= float(np.sum(weights * log_z_known))
-            pair = None if marginals.pair is None else marginals.pair - known.pair
-            marginals = ChainMarginals(
-                marginals.node - known.node, marginals.transitions - known.transitions, pair
-            )
+            pair = None
+            if marginals.pair is not None and known.pair is not None:
+                pair = marginals.pair - known.pair
+            transitions = marginals.transitions - known.transitions
+            marginals = ChainMarginals(marginals.node - known.node, transitions, pair)
         if not np.isfinite(loss):
             bad = first + int(np.argmax(~np.isfinite(log_z)))
             raise NumericalError(f"the likelihood of sequence {bad} is not finite")
@@ -182,10 +184,10 @@ def _plan(offsets: NDArray[np.int64], structure: ChainStructure) -> list[list[tu
     per_step = n_labels * n_labels if structure.edge is not None else n_labels
     slots = block_bounds(offsets, n_labels * n_labels, max_blocks=N_SLOTS)
     plan = []
-    for first, last in zip(slots[:-1], slots[1:], strict=True):
+    for first, last in pairwise(slots.tolist()):
         local = offsets[first : last + 1]
         blocks = first + block_bounds(
-            local, per_step, block_work=BLOCK_DOUBLES, max_blocks=int(last - first)
+            local, per_step, block_work=BLOCK_DOUBLES, max_blocks=last - first
         )
-        plan.append([(int(a), int(b)) for a, b in zip(blocks[:-1], blocks[1:], strict=True)])
+        plan.append(list(pairwise(blocks.tolist())))
     return plan

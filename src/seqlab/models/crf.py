@@ -243,7 +243,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         if self.class_weight is None:
             return None
         known = data.codes >= 0
-        if self.class_weight == "balanced":
+        if isinstance(self.class_weight, str):  # "balanced"
             counts = np.bincount(data.codes[known], minlength=self.classes_.size)
             weights = known.sum() / (self.classes_.size * np.maximum(counts, 1))
         else:

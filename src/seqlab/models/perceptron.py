@@ -220,7 +220,9 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
         self.transitions_ = weights.transitions
         self.start_ = weights.start
         self.end_ = weights.end
-        self.votes_ = self.survival_ = self.structure_ = None
+        self.votes_: Any = None
+        self.survival_: Any = None
+        self.structure_: Any = None
         if self.combination == "voted":
             nothing = sp.csr_matrix((1, structure.n_params))
             self.votes_ = sp.vstack([nothing, *[change for change, _ in votes]], format="csr")
@@ -249,8 +251,14 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             return self._vote_shares(X, mask)
 
         def soften(scores: ChainScores, local: Mask | None, _: slice) -> NDArray[np.float64]:
-            parts = (scores.unary, scores.pairwise, scores.start, scores.end)
-            soft = ChainScores(*[part / self.temperature for part in parts], scores.offsets)
+            heat = self.temperature
+            soft = ChainScores(
+                scores.unary / heat,
+                scores.pairwise / heat,
+                scores.start / heat,
+                scores.end / heat,
+                scores.offsets,
+            )
             return marginals(soft, mask=local).node
 
         blocks = self._run(X, soften, mask)

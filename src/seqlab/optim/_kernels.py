@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
 
 BLOCK = 4096
 
 
 @njit(nogil=True, cache=True)
-def dot(a, b):
+def dot(a: Vector, b: Vector) -> float:
     """Inner product by fixed blocks, each with eight partial sums (which LLVM keeps in a vector)."""
     total = 0.0
     n = a.size
@@ -39,14 +42,23 @@ def dot(a, b):
 
 
 @njit(nogil=True, cache=True)
-def axpy(alpha, x, y):
+def axpy(alpha: float, x: Vector, y: Vector) -> None:
     """``y += alpha * x`` in place."""
     for i in range(x.size):
         y[i] += alpha * x[i]
 
 
 @njit(nogil=True, cache=True)
-def two_loop(gradient, steps, changes, curvatures, n_pairs, newest, diagonal, out):
+def two_loop(
+    gradient: Vector,
+    steps: Vector,
+    changes: Vector,
+    curvatures: Vector,
+    n_pairs: int,
+    newest: int,
+    diagonal: float,
+    out: Vector,
+) -> None:
     """``out = H g`` for the limited-memory inverse Hessian ``H`` of the stored pairs.
 
     ``steps[k]``, ``changes[k]`` are past differences of points and gradients in a ring buffer whose

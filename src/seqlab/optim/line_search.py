@@ -62,7 +62,9 @@ def weak_wolfe(
     return SearchResult(0.0, w, value, gradient, trial)
 
 
-def _next_step(low: float, low_value: float, low_slope: float, high: float, high_value: float) -> float:
+def _next_step(
+    low: float, low_value: float, low_slope: float, high: float, high_value: float
+) -> float:
     if math.isinf(high):
         return 2.0 * low
     width = high - low

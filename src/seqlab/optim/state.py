@@ -88,6 +88,7 @@ class StoppingRule:
         self._values: list[float] = []
 
     def __call__(self, objective: float, gradient_norm: float) -> bool:
+        """Whether to stop at a point with this value and gradient norm."""
         if self._first_norm is None:
             self._first_norm = gradient_norm
         self._values.append(objective)

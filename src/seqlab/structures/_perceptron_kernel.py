@@ -62,9 +62,7 @@ def perceptron_pass(
                 kept, n_kept, beam_table, values, candidates, labels,
             )  # fmt: skip
         else:
-            viterbi_one(
-                unary, pairwise3, 0, start, end, 0, n_steps, transposed, table, labels
-            )
+            viterbi_one(unary, pairwise3, 0, start, end, 0, n_steps, transposed, table, labels)
         wrong = n_steps - n_done
         for t in range(n_done):
             predicted[t0 + t] = labels[t]

@@ -168,7 +168,9 @@ class ChainStructure:
     def weights(self, w: Floats) -> ChainWeights:
         """``w`` in readable form; the feature weights share its memory."""
         index = self.transition_index
-        transitions = np.where(index >= 0, np.append(w[self.slices["transitions"]], 0.0)[index], 0.0)
+        transitions = np.where(
+            index >= 0, np.append(w[self.slices["transitions"]], 0.0)[index], 0.0
+        )
         none = np.zeros(self.n_labels)
         return ChainWeights(
             coef=self.state.matrix(w[self.slices["state"]]),
@@ -178,7 +180,9 @@ class ChainStructure:
             edge_coef=None if self.edge is None else self.edge.matrix(w[self.slices["edge"]]),
         )
 
-    def scores(self, w: Floats, X: Sequences, first: int = 0, last: int | None = None) -> ChainScores:
+    def scores(
+        self, w: Floats, X: Sequences, first: int = 0, last: int | None = None
+    ) -> ChainScores:
         """Scores of sequences first..last under weights ``w``."""
         last = len(X) if last is None else last
         return chain_scores(self.weights(w), as_csr(X), first, last)
@@ -215,7 +219,8 @@ class ChainStructure:
     def total_features(self, X: Sequences, codes: Codes, weights: Floats) -> Floats:
         """``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
         rows, columns, values = self._fired(X, codes)
-        return np.bincount(columns, weights=values * weights[rows], minlength=self.n_params)
+        values = values * weights[rows]
+        return np.bincount(columns, values, self.n_params).astype(np.float64, copy=False)
 
     def _fired(self, X: Sequences, codes: Codes) -> tuple[Codes, Codes, Floats]:
         """Entries (sequence, parameter, value) of the joint features; duplicates add up."""
@@ -249,7 +254,6 @@ class ChainStructure:
         """Hamming loss of each sequence: the number of wrong labels."""
         wrong = np.append(0, np.cumsum(codes != predicted))
         return np.diff(wrong[X.offsets]).astype(np.float64)
-
 
     def loss_unary(self, codes: Codes) -> Floats:
         """The same loss as unary scores: 1 for every wrong label, shape (n_steps, n_labels)."""

@@ -89,7 +89,9 @@ class FeaturePattern:
         shape = (self.n_columns, self.n_features)
         return sp.csc_matrix((weights, self.columns, self.starts), shape=shape, copy=False)
 
-    def scatter(self, X: sp.csr_matrix, residual: Floats, first: int, last: int, out: Floats) -> None:
+    def scatter(
+        self, X: sp.csr_matrix, residual: Floats, first: int, last: int, out: Floats
+    ) -> None:
         """``out += X[first:last]' residual``, on the weights of the pattern."""
         if self.columns is None:
             rows = out.reshape(self.n_features, self.n_columns)

@@ -46,6 +46,7 @@ def test_runs_of_spaces_and_odd_blanks():
     assert X == [[("a", "b"), ("c", "d")], [("e", "f")]]
     assert y == [["X", "Y"], ["Z"]]
     # Only the ASCII blank separates: a no-break space is text.
+    assert read("\u3000\n\n \t \n\x0b\n", label=None) == ([[("\u3000",)], [("\x0b",)]], None)
     assert read("a\u00a0b\u3000c X\n") == ([[("a\u00a0b\u3000c",)]], [["X"]])
 
 
@@ -66,8 +67,7 @@ def test_comments_only_on_request():
 
 def test_document_marks_are_left_out():
     text = "-DOCSTART- -X- O\n\na b X\n-DOCSTART- wsj\nc d Y\n-DOCSTART-ish d Z\n"
-    X, y = read(text)
-    assert y == [["X"], ["Y", "Z"]]
+    assert read(text)[1] == [["X"], ["Y", "Z"]]
     assert len(read("-DOCSTART- -X- O\n\na b X\n", docstart=None)[0]) == 2
 
 

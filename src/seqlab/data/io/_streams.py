@@ -77,17 +77,22 @@ def iter_line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[list[s
     Raises `ReadError` with line and byte offset where the bytes are not in the encoding, and for
     damaged compressed data.
     """
-    name, rest, n_lines = source_name(source), "", 0
-    for text in _iter_text(source, name, encoding):
-        lines = (rest + text).split("\n")
+    rest = ""
+    for text in _iter_text(source, source_name(source), encoding):
+        text = rest + text
+        lines = text.split("\n")
         rest = lines.pop()
-        if "\r" in text or rest.endswith("\r"):
+        if "\r" in text:
             lines = [line.removesuffix("\r") for line in lines]
-        n_lines += len(lines)
         if lines:
             yield lines
     if rest:
         yield [rest.removesuffix("\r")]
+
+
+def is_blank(line: str) -> bool:
+    """Whether a line holds nothing but ASCII blanks: any other white space is text."""
+    return not line or (line.isspace() and not line.strip(" \t"))
 
 
 def iter_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -152,9 +157,16 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
 
 def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
     """Read method of a binary stream, seen through its compression (told by its first bytes)."""
-    if not hasattr(stream, "peek"):
-        stream = io.BufferedReader(_Raw(stream))
-    head = stream.peek(6)[:6]
+    head = stream.peek(6)[:6] if hasattr(stream, "peek") else b""
+    if len(head) < 6:
+        # Byte by byte while it may still be compressed: a pipe may hold no more than that now.
+        head = b""
+        while any(magic.startswith(head) and magic != head for magic in _MAGIC.values()):
+            byte = stream.read(1)
+            head += byte
+            if not byte:
+                break
+        stream = io.BufferedReader(_Raw(head, stream))
     suffix = Path(name).suffix.lower()
     for known, magic in _MAGIC.items():
         if head.startswith(magic):
@@ -167,18 +179,18 @@ def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
 
 
 class _Raw(io.RawIOBase):
-    """A raw stream over any object with a binary `read`, which is never closed from here."""
+    """A raw stream over bytes already read and a binary `read`, which is never closed from here."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, head: bytes, inner: Any) -> None:
+        self._head = head
+        self._read = getattr(inner, "read1", inner.read)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._inner.read(len(buffer))
-        if isinstance(data, str):
-            raise TypeError("a text stream that is no io.TextIOBase cannot be read")
+        data = self._head[: len(buffer)] or self._read(len(buffer))
+        self._head = self._head[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)
 

@@ -14,6 +14,7 @@ from seqlab.data.io._streams import (
     ReadError,
     Source,
     WriteError,
+    is_blank,
     iter_line_blocks,
     open_writer,
     pair_up,
@@ -206,21 +207,19 @@ def _iter_sequences(
     source: Source, comment: str | None, docstart: str | None, encoding: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Line number of the first line, and the lines, of each sequence."""
-    n_before, pending, first = 0, [], 1
+    n_before, pending, mark = 0, [], len(docstart or "")
     for block in iter_line_blocks(source, encoding):
         for number, line in enumerate(block, n_before + 1):
             ends = (
-                not line
-                or line.isspace()
-                or (docstart and line.startswith(docstart) and line.split()[0] == docstart)
+                is_blank(line)
+                or (docstart and line.startswith(docstart) and line[mark:][:1] in ("", " ", "\t"))
                 or (comment and line.startswith(comment))
             )
             if not ends:
                 pending.append(line)
                 continue
             if pending:
-                first = number - len(pending)
-                yield first, pending
+                yield number - len(pending), pending
                 pending = []
         n_before += len(block)
     if pending:

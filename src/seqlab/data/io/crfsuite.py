@@ -15,6 +15,7 @@ from seqlab.data.io._streams import (
     ReadError,
     Source,
     WriteError,
+    is_blank,
     iter_lines,
     open_writer,
     pair_up,
@@ -42,7 +43,7 @@ def iter_crfsuite(
     items: list[dict[str, float]] = []
     labels: list[str] = []
     for number, line in iter_lines(source, encoding):
-        if not line or line.isspace():
+        if is_blank(line):
             if items:
                 empty = False
                 yield items, labels if labeled else None
@@ -149,7 +150,7 @@ def write_crfsuite(
                     fields.insert(0, _escape(str(labels[t])))
                 line = "\t".join(fields)
                 torn = line.count("\t") != len(fields) - 1 or "\n" in line or "\r" in line
-                if torn or "" in fields or not line.strip():
+                if torn or "" in fields or is_blank(line):
                     raise WriteError(f"X[{index}][{t}]: an empty name, or a tab or line end in one")
                 lines.append(line)
             write("\n".join(lines) + "\n\n")
