@@ -38,3 +38,4 @@ docs: setup
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
+	find src -name "*.nb[ic]" -delete

@@ -18,6 +18,7 @@ _HOME_OF_NAME = {
     "SequenceVectorizer": "seqlab.features.vectorizer",
     "StructuredPerceptron": "seqlab.models.perceptron",
     "Tagger": "seqlab.meta.tagger",
+    "Templates": "seqlab.features.templates",
     "load": "seqlab.persistence",
     "save": "seqlab.persistence",
 }
@@ -27,6 +28,7 @@ _ROOMS = frozenset(
         "datasets",
         "features",
         "inference",
+        "inspection",
         "meta",
         "metrics",
         "models",

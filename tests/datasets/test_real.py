@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from seqlab import datasets
-from seqlab.data import InputError
 from seqlab.datasets._treebank import column_text
 from seqlab.datasets.email_signatures import label_lines
 
@@ -197,23 +196,3 @@ def test_webkb():
 
 def test_all_are_listed_as_present():
     assert all(info.present for info in datasets.list_datasets())
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("conll2000", {"subset": "dev"}),
-        ("ud_english_ewt", {"subset": "valid"}),
-        ("ud_english_ewt", {"tagset": "pos"}),
-        ("ocr_letters", {"fold": 10}),
-        ("nettalk", {"task": "sound"}),
-        ("nettalk", {"subset": "rare"}),
-        ("kasteren", {"features": "next"}),
-        ("ptb_sample", {"section": "02"}),
-        ("ptb_sample", {"task": "vp"}),
-        ("webkb", {"school": "mit"}),
-    ],
-)
-def test_bad_parameters(name, options):
-    with pytest.raises(InputError):
-        fetch(name, **options)

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from seqlab import datasets
+from seqlab.data import InputError
 from seqlab.datasets import (
     DatasetError,
     _registry,
@@ -321,3 +323,23 @@ def test_import_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("conll2000", {"subset": "dev"}),
+        ("ud_english_ewt", {"subset": "valid"}),
+        ("ud_english_ewt", {"tagset": "pos"}),
+        ("ocr_letters", {"fold": 10}),
+        ("nettalk", {"task": "sound"}),
+        ("nettalk", {"subset": "rare"}),
+        ("kasteren", {"features": "next"}),
+        ("ptb_sample", {"section": "02"}),
+        ("ptb_sample", {"task": "vp"}),
+        ("webkb", {"school": "mit"}),
+    ],
+)
+def test_bad_options_are_told_before_any_data_is_looked_for(name, options):
+    with pytest.raises(InputError):
+        getattr(datasets, f"fetch_{name}")(**options)

@@ -164,6 +164,16 @@ def test_constraints(chunks):
         model.predict(hard, constraints="IOB3")
 
 
+def test_errors_count_sequences_over_all_blocks():
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(50, 2)) for _ in range(3000)]
+    model = LinearChainCRF().fit(X[:20], [list("abcdefghij" * 5)] * 20)
+    illegal = np.ones((150_000, 10), dtype=bool)
+    illegal[2900 * 50 + 7] = False
+    with pytest.raises(NoLegalLabelingError, match="sequence 2900 .* position 7"):
+        model.predict(X, constraints=Mask(steps=illegal))
+
+
 def test_partial_labels(chunks):
     X, y = chunks
     full = LinearChainCRF(c2=0.1).fit(X, y)

@@ -86,10 +86,12 @@ def require_legal(scores: ChainScores, values: Floats) -> None:
     position = first_blocked_position(scores, sequence)
     if position is None:
         raise NumericalError(
-            f"the scores of sequence {sequence} are too large: their sum leaves the finite numbers"
+            "the scores of sequence {sequence} are too large: their sum leaves the finite numbers",
+            sequence,
         )
     raise NoLegalLabelingError(
-        f"sequence {sequence} has no legal labeling: every path is forbidden by position {position}"
+        f"sequence {{sequence}} has no legal labeling: every path is forbidden by position {position}",
+        sequence,
     )
 
 

@@ -168,8 +168,9 @@ def _require_survivors(scores: ChainScores, values: Floats, width: int) -> None:
     for sequence in np.flatnonzero(np.isneginf(values)):
         if first_blocked_position(scores, int(sequence)) is None:
             raise NoLegalLabelingError(
-                f"the beam lost every legal labeling of sequence {sequence}: "
-                f"a width above {width} is needed"
+                "the beam lost every legal labeling of sequence {sequence}: "
+                f"a width above {width} is needed",
+                int(sequence),
             )
         break
     require_legal(scores, values)

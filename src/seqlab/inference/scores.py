@@ -101,7 +101,7 @@ class ChainScores:
             sequence = int(np.searchsorted(self.offsets, step, side="right") - 1)
             position = step - int(self.offsets[sequence])
             raise NumericalError(
-                f"a score of sequence {sequence} at position {position} is NaN or +inf"
+                f"a score of sequence {{sequence}} at position {position} is NaN or +inf", sequence
             )
         for name in ("pairwise", "start", "end"):
             array = getattr(self, name)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.errors import InputError
+from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import Sequences
 from seqlab.data.tags import scheme_mask
@@ -135,7 +135,10 @@ class ChainLabeler(BaseLabeler):
         def block(b: int) -> Any:
             first, last = int(bounds[b]), int(bounds[b + 1])
             steps = slice(int(X.offsets[first]), int(X.offsets[last]))
-            return answer(scores_of(first, last), _cut(mask, steps), steps)
+            try:
+                return answer(scores_of(first, last), _cut(mask, steps), steps)
+            except PlacedError as error:
+                raise error.shifted(first) from None
 
         return run_blocks(block, bounds.size - 1, getattr(self, "n_jobs", None))
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.errors import NumericalError
+from seqlab.data.errors import NumericalError, PlacedError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import (
     ChainScores,
@@ -117,7 +117,10 @@ class ChainLikelihood:
             loss = 0.0
             for first, last in self._slots[slot]:
                 scores = chain_scores(readable, self.X, first, last)
-                loss += self._add_block(scores, first, last, gradient)
+                try:
+                    loss += self._add_block(scores, first, last, gradient)
+                except PlacedError as error:
+                    raise error.shifted(first) from None
             return _SlotResult(loss, gradient)
 
         results = run_blocks(run, len(self._slots), self.n_jobs)
@@ -155,8 +158,8 @@ class ChainLikelihood:
             transitions = marginals.transitions - known.transitions
             marginals = ChainMarginals(marginals.node - known.node, transitions, pair)
         if not np.isfinite(loss):
-            bad = first + int(np.argmax(~np.isfinite(log_z)))
-            raise NumericalError(f"the likelihood of sequence {bad} is not finite")
+            bad = int(np.argmax(~np.isfinite(log_z)))
+            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
         self.structure.add_expected_features(self.X, marginals, first, last, gradient)
         return loss
 

@@ -6,6 +6,7 @@ a file is read as what its first token line shows, and a later line that disagre
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -243,6 +244,8 @@ class _Rows:
         if flat is None:
             rows = [self._split(first + k, line) for k, line in enumerate(lines)]
             flat = [column for row in rows for column in row]
+        # Words and tags recur: one object for each keeps memory low and their hashes known.
+        flat = [*map(sys.intern, flat)]
         columns = [flat[k :: self.n_columns] for k in range(self.n_columns)]
         if self.label is None:
             return list(zip(*columns, strict=True)), None
