@@ -204,7 +204,10 @@ class ColumnCoder:
     def encode(self, values: Iterable[Any], n_values: int) -> Codes:
         """Number the values of a block, token by token, and derive the forms of new ones."""
         rows = np.fromiter(map(self._rows.__getitem__, values), np.int32, n_values)
-        fresh = list(islice(self._rows, len(self.values), None))
+        n_fresh = len(self._rows) - len(self.values)
+        if n_fresh == 0:
+            return rows
+        fresh = list(islice(reversed(self._rows), n_fresh))[::-1]
         if not all(isinstance(value, str) for value in fresh):
             self._rows = self._numbering()
             raise _NotTextError

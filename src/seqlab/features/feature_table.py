@@ -60,7 +60,7 @@ class BlockReader:
                 if marks[0]:
                     before, after = (coder.mark_codes(f, side) for side in marks)
                     self._marks[v] = (before, after)
-        self._odd: dict[tuple[int, frozenset[str]], NDArray[np.bool_]] = {}
+        self._odd: dict[tuple[int, frozenset[str]], tuple[NDArray[np.bool_], bool]] = {}
 
     @property
     def n_values(self) -> int:
@@ -101,14 +101,16 @@ class BlockReader:
             read_codes(codes[view], position, remaining, target, before, after, out[r])
         return out
 
-    def odd_values(self, view: int, separators: frozenset[str]) -> NDArray[np.bool_]:
-        """Which codes of a view stand for a text with one of these characters."""
+    def odd_values(self, view: int, separators: frozenset[str]) -> NDArray[np.bool_] | None:
+        """Which codes of a view stand for a text with one of these characters; None if none does."""
         texts = self.texts(view)
-        flags = self._odd.get((view, separators), np.empty(0, bool))
+        flags, any_odd = self._odd.get((view, separators), (np.empty(0, bool), False))
         if flags.size < len(texts):
             fresh = [any(map(text.__contains__, separators)) for text in texts[flags.size :]]
-            flags = self._odd[view, separators] = np.append(flags, np.array(fresh, bool))
-        return flags
+            any_odd = any_odd or any(fresh)
+            flags = np.append(flags, np.array(fresh, bool))
+            self._odd[view, separators] = flags, any_odd
+        return flags if any_odd else None
 
 
 class FeatureTable:
@@ -191,7 +193,7 @@ class FeatureTable:
             return odd
         for read in reads:
             flags = reader.odd_values(reader.plan.reads[read].view, self.group.separators)
-            if flags.any():
+            if flags is not None:
                 here = (codes[read] >= 0) & flags[codes[read]]
                 odd = odd | here if odd.size else here
         return odd
