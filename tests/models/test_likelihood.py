@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from seqlab.data import Sequences
 from seqlab.inference import path_scores
+from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._likelihood import ChainLikelihood
 from seqlab.structures import ChainStructure
 
@@ -111,15 +112,70 @@ def test_convex_along_segments():
     assert middle <= 0.5 * (objective.loss(w) + objective.loss(other))
 
 
+@pytest.mark.parametrize("unit", [False, True], ids=["values", "unit values"])
+@pytest.mark.parametrize("variant", ["plain", "weighted", "costs", "free boundary"])
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 9])
+def test_fast_likelihood_is_the_same_objective(variant, n_labels, unit):
+    slow, w = problem(n_labels=n_labels, lengths=(4, 1, 3, 9, 2), **VARIANTS[variant])
+    if unit:
+        slow.X.matrix.data[:] = 1.0
+    options = {"miss_cost": slow.miss_cost, "penalised": slow.penalised}
+    for structure in (
+        slow.structure,
+        ChainStructure.from_data(slow.X, slow.codes, n_labels, boundary=False),
+    ):
+        parts = (structure, slow.X, slow.codes, slow.weights, 0.3)
+        options["penalised"] = slow.penalised if structure is slow.structure else None
+        reference, fast = ChainLikelihood(*parts, **options), FastChainLikelihood(*parts, **options)
+        x = w[: structure.n_params]
+        a, b = reference.loss_gradient(x), fast.loss_gradient(x)
+        assert a[0] == pytest.approx(b[0], rel=1e-12)
+        np.testing.assert_allclose(a[1], b[1], atol=1e-11)
+        np.testing.assert_allclose(
+            fast.rows.emit(x[structure.slices["state"]], 2, 11),
+            structure.scores(x, slow.X).unary[2:11],
+            atol=1e-12,
+        )
+
+
+def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
+    slow, w = problem(lengths=(1, 1, 1, 1, 1), weighted=True)
+    fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, slow.weights, 0.3)
+    diagonal = fast.curvature(w)
+    step = 1e-4
+    for name in ("state", "start", "end"):
+        for k in range(*slow.structure.slices[name].indices(w.size)):
+            shift = np.zeros_like(w)
+            shift[k] = step
+            numeric = (fast.gradient(w + shift)[k] - fast.gradient(w - shift)[k]) / (2 * step)
+            assert diagonal[k] == pytest.approx(numeric, rel=1e-5)
+
+
+def test_stochastic_step_is_a_gradient_step():
+    slow, _ = problem(lengths=(5,))
+    fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, np.ones(1), 0.3)
+    passes = fast.stochastic()
+    zero = np.zeros(slow.structure.n_params)
+    mean_loss = passes.run(np.array([0]), 0.1)
+    assert mean_loss == pytest.approx(fast.loss(zero))
+    np.testing.assert_allclose(passes.weights(), -0.1 * fast.gradient(zero), atol=1e-12)
+    before = passes.weights()
+    passes.run(np.array([0]), 0.1)
+    speed = 0.1 / (1 + 0.6 * 0.1)
+    np.testing.assert_allclose(passes.weights(), before - speed * fast.gradient(before), atol=1e-12)
+
+
 def test_same_bits_for_any_number_of_threads():
     lengths = np.random.default_rng(0).integers(1, 30, size=4000)
-    serial, w = problem(lengths=lengths, n_labels=12)
-    parallel, _ = problem(lengths=lengths, n_labels=12, n_jobs=2)
-    assert len(serial._slots) > 1
-    a, b = serial.loss_gradient(w), parallel.loss_gradient(w)
-    assert a[0] == b[0]
-    np.testing.assert_array_equal(a[1], b[1])
-    np.testing.assert_array_equal(serial.gradient(w), a[1])
+    slow, w = problem(lengths=lengths, n_labels=12)
+    assert len(slow._slots) > 1
+    for kind in (ChainLikelihood, FastChainLikelihood):
+        parts = (slow.structure, slow.X, slow.codes, slow.weights, 0.3)
+        serial, parallel = kind(*parts), kind(*parts, n_jobs=2)
+        a, b = serial.loss_gradient(w), parallel.loss_gradient(w)
+        assert a[0] == b[0]
+        np.testing.assert_array_equal(a[1], b[1])
+        np.testing.assert_array_equal(serial.gradient(w), a[1])
 
 
 def test_weight_two_is_the_sequence_twice():

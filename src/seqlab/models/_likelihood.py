@@ -31,7 +31,7 @@ from seqlab.inference import (
     pair_marginals,
 )
 from seqlab.inference._threads import block_bounds, run_blocks
-from seqlab.optim._kernels import dot
+from seqlab.optim._kernels import axpy, dot
 from seqlab.structures import ChainMarginals, ChainStructure, chain_scores
 
 Floats = NDArray[np.float64]
@@ -110,6 +110,17 @@ class ChainLikelihood:
 
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
         """``f(w)`` and its gradient."""
+        loss, gradient = self._expected(w)
+        if self._observed is not None:
+            loss -= dot(w, self._observed)
+            gradient -= self._observed
+        counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
+        loss += self.c2 * dot(counted, counted)
+        axpy(2.0 * self.c2, counted, gradient)
+        return float(loss), gradient
+
+    def _expected(self, w: Floats) -> tuple[float, Floats]:
+        """Weighted sum of ``log Z`` (minus that of the known labels) and its gradient."""
         readable = self.structure.weights(w)
 
         def run(slot: int) -> _SlotResult:
@@ -128,13 +139,7 @@ class ChainLikelihood:
         for result in results:
             loss += result.loss
             gradient += result.gradient
-        if self._observed is not None:
-            loss -= dot(w, self._observed)
-            gradient -= self._observed
-        counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
-        loss += self.c2 * dot(counted, counted)
-        gradient += 2.0 * self.c2 * counted
-        return float(loss), gradient
+        return loss, gradient
 
     def _add_block(self, scores: ChainScores, first: int, last: int, gradient: Floats) -> float:
         """Add the block's part of the gradient; return its part of the loss."""

@@ -23,6 +23,7 @@ from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
 from seqlab.optim import lbfgs, owlqn
@@ -202,7 +203,9 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             edge_features=self.edge_features,
         )
         penalised = _penalised(structure, self.boundary)
-        objective = ChainLikelihood(
+        plain = data.allowed is None and structure.edge is None
+        likelihood = FastChainLikelihood if plain else ChainLikelihood
+        objective = likelihood(
             structure,
             sequences,
             data.codes,

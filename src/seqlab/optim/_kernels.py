@@ -42,6 +42,18 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 @njit(nogil=True, cache=True)
+def scaled_norm2(a: Vector, divisor: Vector) -> float:
+    """``sum a^2 / divisor``, by fixed blocks as in `dot`."""
+    total = 0.0
+    for begin in range(0, a.size, BLOCK):
+        block = 0.0
+        for i in range(begin, min(begin + BLOCK, a.size)):
+            block += a[i] * a[i] / divisor[i]
+        total += block
+    return total
+
+
+@njit(nogil=True, cache=True)
 def axpy(alpha: float, x: Vector, y: Vector) -> None:
     """``y += alpha * x`` in place."""
     for i in range(x.size):
@@ -56,14 +68,15 @@ def two_loop(
     curvatures: Vector,
     n_pairs: int,
     newest: int,
-    diagonal: float,
+    scale: float,
+    preconditioner: Vector,
     out: Vector,
 ) -> None:
     """``out = H g`` for the limited-memory inverse Hessian ``H`` of the stored pairs.
 
     ``steps[k]``, ``changes[k]`` are past differences of points and gradients in a ring buffer whose
-    youngest row is ``newest``; ``curvatures[k]`` their inner products; ``diagonal`` is the scale of the
-    initial inverse Hessian.
+    youngest row is ``newest``; ``curvatures[k]`` their inner products. The initial inverse Hessian is
+    ``scale / preconditioner``, or ``scale`` alone where ``preconditioner`` has size 0.
     """
     memory = steps.shape[0]
     alphas = np.empty(memory)
@@ -73,8 +86,12 @@ def two_loop(
         k = (newest - age) % memory
         alphas[k] = dot(steps[k], out) / curvatures[k]
         axpy(-alphas[k], changes[k], out)
-    for i in range(out.size):
-        out[i] *= diagonal
+    if preconditioner.size > 0:
+        for i in range(out.size):
+            out[i] *= scale / preconditioner[i]
+    else:
+        for i in range(out.size):
+            out[i] *= scale
     for age in range(n_pairs - 1, -1, -1):
         k = (newest - age) % memory
         beta = dot(changes[k], out) / curvatures[k]

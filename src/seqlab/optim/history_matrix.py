@@ -9,30 +9,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqlab.optim._kernels import dot, two_loop
+from seqlab.optim._kernels import dot, scaled_norm2, two_loop
 from seqlab.optim.state import Vector
 
 
 class InverseHessian:
-    """Ring buffer of (step, gradient change) pairs and the product with a gradient."""
+    """Ring buffer of (step, gradient change) pairs and the product with a gradient.
 
-    def __init__(self, n_params: int, memory: int) -> None:
+    Parameters
+    ----------
+    n_params : int
+    memory : int
+        Pairs kept.
+    preconditioner : array of shape (n_params,), optional
+        Approximate diagonal of the Hessian. The matrix starts from its inverse, which makes a badly
+        scaled problem (frequent and rare features side by side) well scaled.
+    """
+
+    def __init__(self, n_params: int, memory: int, preconditioner: Vector | None = None) -> None:
+        self._preconditioner = np.empty(0) if preconditioner is None else preconditioner
         self._steps = np.empty((memory, n_params))
         self._changes = np.empty((memory, n_params))
         self._curvatures = np.ones(memory)
         self._n_pairs = 0
         self._newest = -1
-        self._diagonal = 1.0
+        self._scale = 1.0
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pair is stored, so that directions are plain gradients."""
+        """Whether no pair is stored."""
         return self._n_pairs == 0
 
     def clear(self) -> None:
         """Forget all pairs."""
         self._n_pairs = 0
-        self._diagonal = 1.0
+        self._scale = 1.0
 
     def update(self, step: Vector, change: Vector) -> bool:
         """Store a pair if its curvature is safely positive; say whether it was stored."""
@@ -46,8 +57,15 @@ class InverseHessian:
         self._changes[self._newest] = change
         self._curvatures[self._newest] = curvature
         self._n_pairs = min(self._n_pairs + 1, memory)
-        self._diagonal = curvature / change_norm2
+        if self._preconditioner.size:
+            change_norm2 = float(scaled_norm2(change, self._preconditioner))
+        self._scale = curvature / change_norm2
         return True
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the length of a direction means anything: a pair or a preconditioner is known."""
+        return self._n_pairs > 0 or self._preconditioner.size > 0
 
     def apply(self, gradient: Vector, out: Vector) -> None:
         """``out = H gradient``."""
@@ -58,6 +76,7 @@ class InverseHessian:
             self._curvatures,
             self._n_pairs,
             self._newest,
-            self._diagonal,
+            self._scale,
+            self._preconditioner,
             out,
         )

@@ -23,7 +23,13 @@ from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector, cer
 
 
 def lbfgs(
-    objective: Objective, w: Vector, *, max_iter: int, tol: float, memory: int = 6
+    objective: Objective,
+    w: Vector,
+    *,
+    max_iter: int,
+    tol: float,
+    memory: int = 6,
+    preconditioner: Vector | None = None,
 ) -> Iterator[SolverState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
 
@@ -39,9 +45,11 @@ def lbfgs(
         Relative distance from the optimum at which to stop (see `StoppingRule`).
     memory : int
         Pairs kept.
+    preconditioner : array of shape (n_params,), optional
+        Approximate diagonal of the Hessian.
     """
     rule = StoppingRule(tol, objective.strong_convexity)
-    inverse_hessian = InverseHessian(w.size, memory)
+    inverse_hessian = InverseHessian(w.size, memory, preconditioner)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
@@ -57,7 +65,7 @@ def lbfgs(
         inverse_hessian.apply(gradient, direction)
         np.negative(direction, out=direction)
         # Without curvature knowledge a unit-length step is the safe first try.
-        first_step = min(1.0, 1.0 / norm) if inverse_hessian.is_empty else 1.0
+        first_step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         found = weak_wolfe(objective, w, value, gradient, direction, first_step)
         n_evaluations += found.n_evaluations
         if found.step == 0.0:

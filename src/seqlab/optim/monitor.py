@@ -1,11 +1,17 @@
 """Monitor: what a long fit tells while it runs and keeps afterwards.
 
 One object collects the history of a fit (a dict of equal-length lists) and, when asked to be
-verbose, shows a progress line on standard error. Learners call `record` once per iteration.
+verbose, shows a progress bar on standard error with the objective and the time left. Learners call
+`record` once per iteration.
+
+How far a fit has come is the larger of two shares: of the iterations allowed, and, where the solver
+certifies how far the optimum can be, of the way its relative gap r has to go on a logarithmic scale,
+``log(r_0 / r) / log(r_0 / tol)``. Solvers that converge linearly move it at an even pace.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import Any
@@ -22,38 +28,45 @@ class Monitor:
         Iterations at most (the bar's length).
     verbose : bool or int
         Show a progress bar on standard error.
+    tol : float, default=1e-4
+        Relative gap at which the fit will stop. Only the bar's estimate depends on it.
 
     Attributes
     ----------
     history : dict of str to list
         ``iteration``, ``objective``, ``seconds`` and what else was recorded; equal lengths.
+    progress : float
+        Estimated share of the work that is done, from 0 to 1; never falls.
+
+    Examples
+    --------
+    >>> from seqlab.optim import Monitor
+    >>> with Monitor("a fit", 10) as monitor:
+    ...     monitor.record(1, 250.0)
+    >>> monitor.history["objective"], monitor.progress
+    ([250.0], 0.1)
     """
 
-    def __init__(self, title: str, total: int, verbose: bool | int = False) -> None:
+    def __init__(
+        self, title: str, total: int, verbose: bool | int = False, *, tol: float = 1e-4
+    ) -> None:
         self.title = title
         self.total = total
         self.verbose = bool(verbose)
+        self.tol = tol
         self.history: dict[str, list[Any]] = {"iteration": [], "objective": [], "seconds": []}
+        self.progress = 0.0
+        self._first_gap = 0.0
         self._began = time.perf_counter()
-        self._progress: Any = None
+        self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Monitor:
         self._began = time.perf_counter()
         if self.verbose:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.completed}/{task.total}"),
-                TextColumn("{task.fields[note]}"),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-            )
-            self._progress.start()
-            self._task = self._progress.add_task(self.title, total=self.total, note="")
+            self._bar = _make_bar()
+            self._bar.start()
+            self._task = self._bar.add_task(self.title, total=1.0, note="", left="")
         return self
 
     def __exit__(
@@ -62,9 +75,11 @@ class Monitor:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        if self._bar is not None:
+            done = exc_type is None
+            self._bar.update(self._task, left="", **({"completed": 1.0} if done else {}))
+            self._bar.stop()
+            self._bar = None
 
     def record(self, iteration: int, objective: float, **values: float) -> None:
         """Add one iteration to the history and move the bar."""
@@ -73,6 +88,45 @@ class Monitor:
         self.history["seconds"].append(time.perf_counter() - self._began)
         for name, value in values.items():
             self.history.setdefault(name, []).append(float(value))
-        if self._progress is not None:
-            note = f"objective {objective:,.6g}"
-            self._progress.update(self._task, completed=iteration, note=note)
+        self._advance(iteration, objective, values.get("gap", math.inf))
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                completed=self.progress,
+                note=f"iteration {iteration}, objective {objective:,.6g}",
+                left=self._time_left(),
+            )
+
+    def _advance(self, iteration: int, objective: float, gap: float) -> None:
+        share = iteration / max(self.total, 1)
+        scale = abs(objective)
+        if self.tol > 0.0 and scale > 0.0 and math.isfinite(gap):
+            relative = max(gap / scale, self.tol)
+            if self._first_gap == 0.0:
+                self._first_gap = relative
+            if self._first_gap > self.tol:
+                way = math.log(self._first_gap / self.tol)
+                share = max(share, math.log(self._first_gap / relative) / way)
+        self.progress = min(1.0, max(self.progress, share))
+
+    def _time_left(self) -> str:
+        seconds = self.history["seconds"][-1]
+        # The first instants say nothing about the rest.
+        if self.progress < 0.02 or seconds < 0.5:
+            return ""
+        left = round(seconds * (1.0 - self.progress) / self.progress)
+        return f"{left // 60}:{left % 60:02d} left"
+
+
+def _make_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[note]}", style="progress.percentage"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", style="progress.remaining"),
+        console=Console(stderr=True),
+    )

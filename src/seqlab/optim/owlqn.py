@@ -22,7 +22,14 @@ MAX_TRIALS = 40
 
 
 def owlqn(
-    objective: Objective, w: Vector, *, c1: Vector, max_iter: int, tol: float, memory: int = 6
+    objective: Objective,
+    w: Vector,
+    *,
+    c1: Vector,
+    max_iter: int,
+    tol: float,
+    memory: int = 6,
+    preconditioner: Vector | None = None,
 ) -> Iterator[SolverState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
 
@@ -34,11 +41,11 @@ def owlqn(
         Starting point.
     c1 : array of shape (n_params,)
         L1 penalty of each weight (0 where a weight is free).
-    max_iter, tol, memory
+    max_iter, tol, memory, preconditioner
         As in `lbfgs`.
     """
     rule = StoppingRule(tol, objective.strong_convexity)
-    inverse_hessian = InverseHessian(w.size, memory)
+    inverse_hessian = InverseHessian(w.size, memory, preconditioner)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
@@ -57,7 +64,7 @@ def owlqn(
         np.negative(direction, out=direction)
         direction[direction * pseudo >= 0.0] = 0.0  # keep only what descends
         orthant = np.where(w != 0.0, np.sign(w), -np.sign(pseudo))
-        step = min(1.0, 1.0 / norm) if inverse_hessian.is_empty else 1.0
+        step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         improved = False
         for _trial in range(MAX_TRIALS):
             w_new = w + step * direction

@@ -1,0 +1,110 @@
+"""MixedRows: training data compiled for one feature pattern.
+
+The same numbers as the CSR matrix and the pattern, in the layout that training passes read fastest:
+each step lists its dense features (those that go with many labels) by row number and the others by the
+run of their weights. See `_mixed_kernels` for what this buys.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.inference._kernels.dense import padded_width
+from seqlab.structures import _mixed_kernels
+from seqlab.structures.pattern import FeaturePattern
+
+Floats = NDArray[np.float64]
+# A dense row costs width additions in vectors, a run one addition per label and some latency: on text
+# the two meet at about a quarter of the labels.
+DENSE_SHARE = 0.25
+MIN_DENSE = 2
+
+
+class RowArrays(NamedTuple):
+    """What the kernels take, in their order."""
+
+    dense_ptr: NDArray[np.uint32]
+    dense_row: NDArray[np.uint32]
+    dense_value: Floats
+    run_ptr: NDArray[np.uint32]
+    run_begin: NDArray[np.uint32]
+    run_end: NDArray[np.uint32]
+    run_value: Floats
+
+
+class MixedRows:
+    """Steps of the training data, split into dense and short features.
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n_steps, n_features)
+    pattern : FeaturePattern
+        Over labels.
+
+    Attributes
+    ----------
+    width : int
+        Labels, padded for vector loops.
+    arrays : RowArrays
+    columns : uint32 array of shape (n_weights,)
+        Label of each weight.
+    """
+
+    def __init__(self, X: sp.csr_matrix, pattern: FeaturePattern) -> None:
+        n_labels = pattern.n_columns
+        starts, columns = pattern.explicit()
+        counts = np.diff(starts)
+        dense = np.flatnonzero(counts >= max(MIN_DENSE, DENSE_SHARE * n_labels))
+        dense_of = np.full(counts.size, -1, dtype=np.int32)
+        dense_of[dense] = np.arange(dense.size, dtype=np.int32)
+        self.n_labels = n_labels
+        self.n_weights = pattern.n_weights
+        self.width = int(padded_width(n_labels))
+        self.n_dense = dense.size
+        self.columns = columns.astype(np.uint32)
+        unit = bool(X.nnz == 0 or (X.data.min() == 1.0 and X.data.max() == 1.0))
+        self.arrays = RowArrays(
+            *_mixed_kernels.split_rows(X.indptr, X.indices, X.data, unit, dense_of, starts)
+        )
+        # Weight p of a dense feature lies at rows.ravel()[place[k]] where param[k] == p.
+        is_dense = dense_of >= 0
+        self._param = np.flatnonzero(np.repeat(is_dense, counts))
+        row_of_weight = np.repeat(dense_of[is_dense], counts[is_dense]).astype(np.int64)
+        self._place = row_of_weight * self.width + columns[self._param]
+
+    def new_rows(self) -> Floats:
+        """Zeros for the dense features, shape (n_dense, width)."""
+        return np.zeros((self.n_dense, self.width))
+
+    def spread(self, weights: Floats, rows: Floats) -> None:
+        """Copy the weights of dense features into their rows (zero where a pair has no weight)."""
+        rows.reshape(-1)[self._place] = weights[self._param]
+
+    def gather(self, rows: Floats, weights: Floats) -> None:
+        """Copy the rows of dense features back to their weights."""
+        weights[self._param] = rows.reshape(-1)[self._place]
+
+    def emit(self, weights: Floats, first: int, last: int) -> Floats:
+        """Scores of steps first..last, shape (last - first, n_labels)."""
+        rows, out = self.new_rows(), np.empty((last - first, self.width))
+        self.spread(weights, rows)
+        _mixed_kernels.emit_mixed(
+            *self.arrays, self.columns, rows, weights, self.n_labels, first, last, out
+        )
+        return out[:, : self.n_labels]
+
+    def pad_pairwise(self, transitions: Floats) -> Floats:
+        """Transition scores as the kernels take them, shape (1, width, width)."""
+        out = np.zeros((1, self.width, self.width))
+        out[0, : self.n_labels, : self.n_labels] = transitions
+        return out
+
+    def pad_labels(self, vector: Floats) -> Floats:
+        """Scores of labels, padded, shape (width,)."""
+        out = np.zeros(self.width)
+        out[: self.n_labels] = vector
+        return out
