@@ -36,7 +36,7 @@ class Entry:
     id: str
     estimator: Any
     weight_is_repetition: bool = False  # weight 2 equals the sequence given twice
-    interruptible: bool = True
+    interruptible: bool = True  # not where the inner estimator's own fit is one call
 
 
 LABELERS = [

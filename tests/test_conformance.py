@@ -383,10 +383,8 @@ def test_metadata_routing(entry, data):
     assert same(search.predict(X), direct.predict(X))
 
 
-@entries
+@pytest.mark.parametrize("entry", [e for e in LABELERS if e.interruptible], ids=lambda e: e.id)
 def test_interrupt_keeps_the_last_full_iteration(entry, data, monkeypatch):
-    if not entry.interruptible:
-        pytest.skip("the inner estimator's own fit is one call")
     from seqlab.optim import Monitor
 
     X, y = data

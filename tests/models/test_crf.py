@@ -82,7 +82,7 @@ def test_tol_is_kept(chunks):
         model = LinearChainCRF(c2=0.2, tol=tol).fit(*chunks)
         assert model.converged_
         assert model.objective_ - best <= tol * model.objective_
-        assert model.objective_ - best <= model.history_["gap"][-1] * (1 + 1e-9) + 1e-9
+        assert model.objective_ - best <= model.history_["bound"][-1] * (1 + 1e-9) + 1e-9
     assert sorted(model.history_["objective"], reverse=True) == model.history_["objective"]
 
 
@@ -170,7 +170,7 @@ def test_errors_count_sequences_over_all_blocks():
     model = LinearChainCRF().fit(X[:20], [list("abcdefghij" * 5)] * 20)
     illegal = np.ones((150_000, 10), dtype=bool)
     illegal[2900 * 50 + 7] = False
-    with pytest.raises(NoLegalLabelingError, match="sequence 2900 .* position 7"):
+    with pytest.raises(NoLegalLabelingError, match=r"sequence 2900 .* position 7"):
         model.predict(X, constraints=Mask(steps=illegal))
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from seqlab.data import NumericalError
 from seqlab.optim import lbfgs, owlqn
 from seqlab.optim._kernels import axpy, dot
-from seqlab.optim.owlqn import pseudo_gradient
+from seqlab.optim.owlqn_solver import pseudo_gradient
 
 
 class Quadratic:
@@ -76,7 +76,7 @@ def test_the_gap_is_a_bound_and_the_objective_never_rises():
     states = list(lbfgs(problem, np.ones(30), max_iter=500, tol=1e-10))
     values = [s.objective for s in states]
     assert all(a >= b - 1e-12 for a, b in pairwise(values))
-    assert all(s.objective - optimum <= s.gap * (1 + 1e-9) + 1e-12 for s in states)
+    assert all(s.objective - optimum <= s.bound * (1 + 1e-9) + 1e-12 for s in states)
 
 
 def test_rosenbrock_without_strong_convexity():

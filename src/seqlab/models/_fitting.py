@@ -53,7 +53,11 @@ def drive(
             for n_iter, state in enumerate(solver):
                 result = FitResult(state, n_iter, monitor.history)
                 monitor.record(
-                    n_iter, state.objective, gradient_norm=state.gradient_norm, gap=state.gap
+                    n_iter,
+                    state.objective,
+                    gradient_norm=state.gradient_norm,
+                    gap=state.gap,
+                    bound=state.bound,
                 )
         except KeyboardInterrupt as interrupt:
             if result is None:

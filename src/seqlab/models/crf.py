@@ -9,7 +9,7 @@ with the joint features of `seqlab.structures.chain`, trained by penalised maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,8 +26,14 @@ from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
-from seqlab.optim import lbfgs, owlqn
+from seqlab.models._warm_start import pays, warm_start
+from seqlab.optim import SolverState, lbfgs, owlqn
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
+
+
+# Default distance from the optimum: what large data need, and what small data get for nothing.
+TOL_LARGE = 1e-3
+TOL_SMALL = 1e-8
 
 
 class LinearChainCRF(DistributionMixin, ChainLabeler):
@@ -44,14 +50,16 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
     c2 : float, default=1.0
         L2 penalty.
     solver : {"auto", "lbfgs", "owlqn"}, default="auto"
-        "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses.
+        "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses between them and, on large
+        data, begins with four stochastic passes and goes on in coordinates scaled by the diagonal of
+        the Hessian.
     max_iter : int, default=1000
         Iterations at most.
-    tol : float, default=1e-4
-        Training stops when the objective is certainly within ``tol`` of the optimum, relatively. With
-        ``c2 > 0`` the objective is strongly convex and the gradient g certifies the distance:
-        ``f - f* <= |g|^2 / (4 c2)``. With ``c2 = 0`` the gradient must shrink to ``tol`` of its first norm
-        and progress must have ended.
+    tol : float or None, default=None
+        Training stops when the objective is within ``tol`` of the optimum, relatively. The distance is
+        the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an estimate, twice the
+        gain of the last five iterations; both are in ``history_``. None stands for 1e-3 where a
+        pass over the data takes more than a few milliseconds, else for 1e-8.
     all_states : bool, default=False
         Give a weight to every (feature, label) pair, not only to those seen in training.
     all_transitions : bool, default=False
@@ -90,7 +98,8 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
     objective_ : float
         Value of the objective at the end, penalties included.
     history_ : dict of str to list
-        iteration, objective, seconds, gradient_norm, gap.
+        iteration, objective, seconds, gradient_norm, gap (estimated distance from the optimum) and
+        bound (certified).
 
     See Also
     --------
@@ -123,7 +132,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         "c2": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "lbfgs", "owlqn"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
         "all_states": ["boolean"],
         "all_transitions": ["boolean"],
         "min_freq": [Interval(Real, 0, None, closed="left")],
@@ -143,7 +152,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         c2: float = 1.0,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 1e-4,
+        tol: float | None = None,
         all_states: bool = False,
         all_transitions: bool = False,
         min_freq: float = 0,
@@ -216,15 +225,8 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             penalised=penalised,
             n_jobs=self.n_jobs,
         )
-        w = np.zeros(structure.n_params)
-        if self.c1 > 0 or self.solver == "owlqn":
-            c1 = np.full(w.size, float(self.c1))
-            if penalised is not None:
-                c1[~penalised] = 0.0
-            solver = owlqn(objective, w, c1=c1, max_iter=self.max_iter, tol=self.tol)
-        else:
-            solver = lbfgs(objective, w, max_iter=self.max_iter, tol=self.tol)
         name = type(self).__name__
+        solver = self._solve(objective, penalised)
         result = drive(solver, title=name, max_iter=self.max_iter, verbose=self.verbose)
         self._store(structure.weights(result.state.w))
         self.n_iter_ = result.n_iter
@@ -233,6 +235,30 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         self.history_ = result.history
         result.conclude(name, self.max_iter)
         return self
+
+    def _solve(
+        self, objective: ChainLikelihood, penalised: NDArray[np.bool_] | None
+    ) -> Iterator[SolverState]:
+        """The solver, from its starting point on (a generator: nothing runs before it is driven)."""
+        w, preconditioner = np.zeros(objective.n_params), None
+        large = isinstance(objective, FastChainLikelihood) and pays(objective)
+        if self.solver == "auto" and large:
+            assert isinstance(objective, FastChainLikelihood)
+            near = warm_start(objective)
+            if near is not None:
+                w, preconditioner = near, objective.curvature(near)
+        tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
+        if self.c1 > 0 or self.solver == "owlqn":
+            c1 = np.full(w.size, float(self.c1))
+            if penalised is not None:
+                c1[~penalised] = 0.0
+            yield from owlqn(
+                objective, w, c1=c1, max_iter=self.max_iter, tol=tol, preconditioner=preconditioner
+            )
+        else:
+            yield from lbfgs(
+                objective, w, max_iter=self.max_iter, tol=tol, preconditioner=preconditioner
+            )
 
     def _store(self, weights: ChainWeights) -> None:
         self.coef_ = weights.coef

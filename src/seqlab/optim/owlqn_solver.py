@@ -15,7 +15,7 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim._kernels import dot
 from seqlab.optim.history_matrix import InverseHessian
-from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector, certified_gap
+from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
 
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
@@ -53,8 +53,7 @@ def owlqn(
     n_evaluations = 1
     pseudo = pseudo_gradient(w, gradient, c1)
     norm = float(np.sqrt(dot(pseudo, pseudo)))
-    state = SolverState(w, value, norm, certified_gap(norm, objective.strong_convexity), 1)
-    state.converged = rule(value, norm)
+    state = rule.state(w, value, norm, n_evaluations)
     yield state
     direction = np.empty_like(w)
     for _ in range(max_iter):
@@ -91,8 +90,7 @@ def owlqn(
         w, value, gradient = w_new, value_new, gradient_new
         pseudo = pseudo_gradient(w, gradient, c1)
         norm = float(np.sqrt(dot(pseudo, pseudo)))
-        gap = certified_gap(norm, objective.strong_convexity)
-        state = SolverState(w, value, norm, gap, n_evaluations, rule(value, norm))
+        state = rule.state(w, value, norm, n_evaluations)
         yield state
 
 

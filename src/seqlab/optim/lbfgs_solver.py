@@ -19,7 +19,7 @@ from seqlab.data.errors import NumericalError
 from seqlab.optim._kernels import dot
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector, certified_gap
+from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
 
 
 def lbfgs(
@@ -55,8 +55,7 @@ def lbfgs(
         raise NumericalError("the objective is not finite at the starting point")
     n_evaluations = 1
     norm = float(np.sqrt(dot(gradient, gradient)))
-    state = SolverState(w, value, norm, certified_gap(norm, objective.strong_convexity), 1)
-    state.converged = rule(value, norm)
+    state = rule.state(w, value, norm, n_evaluations)
     yield state
     direction = np.empty_like(w)
     for _ in range(max_iter):
@@ -79,6 +78,5 @@ def lbfgs(
         inverse_hessian.update(found.w - w, found.gradient - gradient)
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
-        gap = certified_gap(norm, objective.strong_convexity)
-        state = SolverState(w, value, norm, gap, n_evaluations, rule(value, norm))
+        state = rule.state(w, value, norm, n_evaluations)
         yield state
