@@ -42,7 +42,7 @@ from seqlab.features.template_sets import (
 from seqlab.features.template_syntax import Template, parse_templates, resolve_columns
 
 # Values remembered between calls of transform; beyond it the memory is emptied.
-_MAX_REMEMBERED = 1 << 20
+_MAX_REMEMBERED = 1 << 17
 _LOCK = threading.Lock()
 
 

@@ -6,6 +6,7 @@ labelers have (`predict_nbest`, `sequence_log_proba`, constraints).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,18 @@ def _labeler_has(name: str) -> Callable[[Tagger], bool]:
         return hasattr(LinearChainCRF() if labeler is None else labeler, name)
 
     return check
+
+
+def _warn_of_pair_templates(features: Any) -> None:
+    """Say so where templates ask for features of label pairs, which labelers do not take."""
+    richer = [text for text in getattr(features, "bigram_templates_", []) if "%" in text]
+    if richer:
+        warnings.warn(
+            f"the template {richer[0]!r} asks for label pairs with observations; label pairs have plain "
+            "weights here (edge_features=True of LinearChainCRF gives every feature weights of pairs)",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class Tagger(BaseEstimator):
@@ -90,6 +103,7 @@ class Tagger(BaseEstimator):
         self.labeler_ = LinearChainCRF() if self.labeler is None else clone(self.labeler)
         if self.features_ is not None:
             X = self.features_.fit_transform(X, y)
+            _warn_of_pair_templates(self.features_)
         options = {"sample_weight": sample_weight, "lengths": lengths}
         self.labeler_.fit(X, y, **{k: v for k, v in options.items() if v is not None})
         return self

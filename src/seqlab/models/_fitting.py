@@ -44,12 +44,13 @@ class FitResult:
 
 
 def drive(
-    solver: Iterator[SolverState], *, title: str, max_iter: int, verbose: bool | int
+    solver: Iterator[SolverState], *, title: str, max_iter: int, tol: float, verbose: bool | int
 ) -> FitResult:
     """Run a solver to its end, or to the last full iteration before an interrupt."""
     result: FitResult | None = None
-    with Monitor(title, max_iter, verbose) as monitor:
-        try:
+    monitor = Monitor(title, max_iter, verbose, tol=tol)
+    try:
+        with monitor:
             for n_iter, state in enumerate(solver):
                 result = FitResult(state, n_iter, monitor.history)
                 monitor.record(
@@ -59,10 +60,10 @@ def drive(
                     gap=state.gap,
                     bound=state.bound,
                 )
-        except KeyboardInterrupt as interrupt:
-            if result is None:
-                raise
-            result.interrupted = interrupt
-            result.state.converged = False
+    except KeyboardInterrupt as interrupt:
+        if result is None:
+            raise
+        result.interrupted = interrupt
+        result.state.converged = False
     assert result is not None
     return result

@@ -9,11 +9,14 @@ passes of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.models._fast_likelihood import FastChainLikelihood
+from seqlab.optim import SolverState
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +24,7 @@ N_PASSES = 4
 N_SNAPSHOTS = 8
 N_SAMPLE = 400  # sequences on which the rate is chosen
 FIRST_RATE = 0.1
+REFRESH = 0.7  # of the objective at which the preconditioner is computed again
 # Below these a batch solver ends sooner than the passes would.
 MIN_SEQUENCES = 200
 MIN_WORK = 2_000_000
@@ -37,8 +41,8 @@ def work_of_a_pass(objective: FastChainLikelihood) -> float:
     return objective.X.n_steps * n_labels**2 + objective.X.matrix.nnz * min(n_labels, 8)
 
 
-def warm_start(objective: FastChainLikelihood) -> Floats | None:
-    """Weights near the optimum; None where the passes did not beat zero weights.
+def warm_start(objective: FastChainLikelihood, at_zero: float) -> Floats | None:
+    """Weights near the optimum; None where the passes did not get below ``at_zero``.
 
     The order of the sequences is drawn from a fixed seed: the same data give the same weights.
     """
@@ -57,8 +61,40 @@ def warm_start(objective: FastChainLikelihood) -> Floats | None:
     mean /= N_SNAPSHOTS
     if not (math.isfinite(loss) and np.isfinite(mean).all()):
         return None
+    return mean if objective.loss(mean) < at_zero else None
+
+
+def from_warm_start(
+    objective: FastChainLikelihood,
+    batch: Callable[[Floats, int, Floats | None], Iterator[SolverState]],
+    max_iter: int,
+) -> Iterator[SolverState]:
+    """Yield the states of a batch solver that begins at a warm start.
+
+    ``batch(w, n_left, preconditioner)`` gives the states of the solver from ``w`` on. The preconditioner is
+    computed again whenever the objective has fallen to `REFRESH` of its value at the last time: as
+    the model becomes surer, the curvature changes.
+    """
     zero = np.zeros(objective.n_params)
-    return mean if objective.loss(mean) < objective.loss(zero) else None
+    first = next(batch(zero, 1, None))
+    yield first  # so that an interrupt finds a model to leave behind
+    w = warm_start(objective, first.objective)
+    if w is None:
+        yield from islice(batch(zero, max_iter, None), 1, None)
+        return
+    n_done = 0
+    while True:
+        reference = None
+        for k, state in enumerate(batch(w, max_iter - n_done, objective.curvature(w))):
+            if k > 0 or n_done == 0:
+                yield state
+            if reference is None:
+                reference = state.objective
+            elif state.objective < REFRESH * reference and not state.converged:
+                break
+        else:
+            return
+        w, n_done = state.w, n_done + k
 
 
 def _choose_rate(objective: FastChainLikelihood, sample: NDArray[np.int64]) -> float | None:

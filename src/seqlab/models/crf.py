@@ -26,10 +26,9 @@ from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
-from seqlab.models._warm_start import pays, warm_start
+from seqlab.models._warm_start import from_warm_start, pays
 from seqlab.optim import SolverState, lbfgs, owlqn
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
-
 
 # Default distance from the optimum: what large data need, and what small data get for nothing.
 TOL_LARGE = 1e-3
@@ -226,8 +225,10 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             n_jobs=self.n_jobs,
         )
         name = type(self).__name__
-        solver = self._solve(objective, penalised)
-        result = drive(solver, title=name, max_iter=self.max_iter, verbose=self.verbose)
+        large = isinstance(objective, FastChainLikelihood) and pays(objective)
+        tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
+        solver = self._solve(objective, penalised, tol)
+        result = drive(solver, title=name, max_iter=self.max_iter, tol=tol, verbose=self.verbose)
         self._store(structure.weights(result.state.w))
         self.n_iter_ = result.n_iter
         self.converged_ = result.state.converged
@@ -237,28 +238,25 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         return self
 
     def _solve(
-        self, objective: ChainLikelihood, penalised: NDArray[np.bool_] | None
+        self, objective: ChainLikelihood, penalised: NDArray[np.bool_] | None, tol: float
     ) -> Iterator[SolverState]:
-        """The solver, from its starting point on (a generator: nothing runs before it is driven)."""
-        w, preconditioner = np.zeros(objective.n_params), None
-        large = isinstance(objective, FastChainLikelihood) and pays(objective)
-        if self.solver == "auto" and large:
-            assert isinstance(objective, FastChainLikelihood)
-            near = warm_start(objective)
-            if near is not None:
-                w, preconditioner = near, objective.curvature(near)
-        tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
+        """The states of the solver that the parameters ask for."""
+        c1 = None
         if self.c1 > 0 or self.solver == "owlqn":
-            c1 = np.full(w.size, float(self.c1))
+            c1 = np.full(objective.n_params, float(self.c1))
             if penalised is not None:
                 c1[~penalised] = 0.0
-            yield from owlqn(
-                objective, w, c1=c1, max_iter=self.max_iter, tol=tol, preconditioner=preconditioner
-            )
-        else:
-            yield from lbfgs(
-                objective, w, max_iter=self.max_iter, tol=tol, preconditioner=preconditioner
-            )
+
+        def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[SolverState]:
+            options: dict[str, Any] = {"max_iter": n_left, "tol": tol, "preconditioner": scales}
+            if c1 is None:
+                return lbfgs(objective, w, **options)
+            return owlqn(objective, w, c1=c1, **options)
+
+        auto = self.solver == "auto"
+        if auto and isinstance(objective, FastChainLikelihood) and pays(objective):
+            return from_warm_start(objective, batch, self.max_iter)
+        return batch(np.zeros(objective.n_params), self.max_iter, None)
 
     def _store(self, weights: ChainWeights) -> None:
         self.coef_ = weights.coef

@@ -1,0 +1,6 @@
+"""``python -m seqlab.cli``: the same as ``seqlab``."""
+
+from seqlab.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Which tag scheme labels follow, if any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_TYPED = "BIESLU"
+_BARE = frozenset("BIESLUO")
+
+
+def detect_scheme(labels: Iterable[str]) -> str | None:
+    """The tag scheme that a set of labels looks like; None for labels that are no tags.
+
+    Examples
+    --------
+    >>> detect_scheme(["B-NP", "I-NP", "O"]), detect_scheme(["S-NP", "B-NP", "E-NP", "O"])
+    ('IOB2', 'IOBES')
+    >>> detect_scheme(["NOUN", "VERB"]) is None
+    True
+    """
+    names = {str(label) for label in labels}
+    letters = set()
+    typed = False
+    for name in names:
+        letter, hyphen, kind = name.partition("-")
+        if name == "O":
+            continue
+        if hyphen and kind and letter in tuple(_TYPED):
+            typed = True
+            letters.add(letter)
+        elif name in _BARE:
+            letters.add(name)
+        else:
+            return None
+    # Bare letters alone are tags only if they look like a scheme as a whole.
+    if not typed and not ({"B", "I"} <= letters or (letters == {"I"} and "O" in names)):
+        return None
+    if letters & {"L", "U"}:
+        return None if letters & {"E", "S"} else "BILOU"
+    if letters & {"E", "S"}:
+        return "IOBES"
+    return "IO" if letters == {"I"} else "IOB2"

@@ -1,0 +1,212 @@
+"""``seqlab inspect``: what a model looks for, which transitions it likes, how large it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from seqlab.cli import _console
+from seqlab.cli._errors import CommandError
+from seqlab.cli._nearest import nearest
+
+_HELP = """
+Show what a model has learned.
+
+For each label the features that speak most for and against it, and the transitions between labels
+that the model likes and dislikes. A weight of 0.7 doubles the odds.
+
+  [bold]seqlab inspect address.seqlab[/bold]
+  [bold]seqlab inspect address.seqlab --label B-City --top 20[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("inspect", help=_console.teach(_HELP), rich_help_panel="Commands")(inspect)
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(help="Model file, from seqlab train.")],
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many of each.")] = 6,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", "-l", help="Only this label; may be repeated.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Show a model; see `_HELP`."""
+    from seqlab.cli._files import labeler_of, load_model
+
+    loaded = load_model(model)
+    labels = _chosen(loaded, label)
+    labeler = labeler_of(loaded)
+    facts = _facts(loaded, labeler)
+    if as_json:
+        print(json.dumps(_as_json(loaded, facts, top, labels), indent=2, ensure_ascii=False))
+        return
+    console = _console.stdout()
+    _show_facts(console, facts)
+    if has_weights(labeler):
+        show_features(console, loaded, top, labels)
+    else:
+        console.print(f"[dim]a {type(labeler).__name__} has no linear weights to show[/dim]")
+    if label is None:
+        show_transitions(console, loaded, top)
+
+
+def has_weights(labeler: Any) -> bool:
+    """Whether a labeler has linear weights."""
+    return hasattr(labeler, "coef_") or hasattr(getattr(labeler, "estimator_", None), "coef_")
+
+
+def show_features(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
+    """Print the strongest features of each label."""
+    from rich.markup import escape
+
+    from seqlab.inspection import top_features
+    from seqlab.inspection.terminal import colours_of, kind_of
+
+    found = top_features(model, top, labels=labels)
+    colours = colours_of(map(str, model.classes_.tolist()))
+    widest = max(len(str(one.label)) for one in found)
+    room = (console.width - widest - 26) // 2
+    table = _console.plain_table()
+    table.add_column("label", no_wrap=True, min_width=widest)
+    table.add_column("looks for", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("", justify="right", style="green3", min_width=6)
+    table.add_column("speaks against it", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("", justify="right", style="indian_red", min_width=6)
+    for one in found:
+        style = colours.get(kind_of(str(one.label)), "")
+        n_rows = max(len(one.positive), len(one.negative), 1)
+        for row in range(n_rows):
+            cells = []
+            for side in (one.positive, one.negative):
+                if row < len(side):
+                    cells += [escape(side[row].feature), f"{side[row].weight:+.2f}"]
+                else:
+                    cells += ["", ""]
+            name = escape(str(one.label)) if row == 0 else ""
+            shown = f"[{style} bold]{name}[/]" if name and style else f"[bold]{name}[/bold]"
+            table.add_row(shown, *cells, end_section=row == n_rows - 1)
+    console.print(table)
+
+
+def show_transitions(console: Any, model: Any, top: int) -> None:
+    """Print the most liked and most disliked transitions."""
+    from rich.markup import escape
+
+    from seqlab.inspection import top_transitions
+
+    found = top_transitions(model)
+    if not found:
+        console.print("[dim]this model has no transitions between labels[/dim]")
+        return
+    liked = [one for one in found if one.weight > 0][:top]
+    disliked = [one for one in reversed(found) if one.weight < 0][:top]
+    table = _console.plain_table()
+    table.add_column("transitions it likes", no_wrap=True)
+    table.add_column("", justify="right", style="green3")
+    table.add_column("  ")
+    table.add_column("and dislikes", no_wrap=True)
+    table.add_column("", justify="right", style="indian_red")
+    for row in range(max(len(liked), len(disliked))):
+        cells = []
+        for side in (liked, disliked):
+            if row < len(side):
+                one = side[row]
+                cells += [
+                    f"{escape(str(one.source))} [dim]→[/dim] {escape(str(one.target))}",
+                    f"{one.weight:+.2f}",
+                ]
+            else:
+                cells += ["", ""]
+        table.add_row(*cells[:2], "", *cells[2:])
+    console.print(table)
+
+
+def _chosen(model: Any, wanted: list[str] | None) -> list[Any] | None:
+    """Labels of the model by the names given."""
+    if not wanted:
+        return None
+    by_name = {str(label): label for label in model.classes_.tolist()}
+    for name in wanted:
+        if name not in by_name:
+            raise CommandError(f"--label: the model has no label {name!r}{nearest(name, by_name)}")
+    return [by_name[name] for name in wanted]
+
+
+def _facts(model: Any, labeler: Any) -> dict[str, Any]:
+    import numpy as np
+    import scipy.sparse as sp
+
+    facts: dict[str, Any] = {"labeler": type(labeler).__name__}
+    features = getattr(model, "features_", None)
+    if features is not None:
+        facts["features"] = type(features).__name__
+        if hasattr(features, "templates_"):
+            lines = [one for one in features.templates_ if not _is_comment(one)]
+            facts["features"] += f" ({_console.count(len(lines), 'template')})"
+            facts["columns"] = list(map(str, features.column_names_))
+    facts["labels"] = len(model.classes_)
+    facts["n_features"] = int(getattr(labeler, "n_features_in_", 0))
+    coef = getattr(labeler, "coef_", None)
+    if coef is not None:
+        values = coef.data if sp.issparse(coef) else np.asarray(coef)
+        facts["weights"] = int(np.count_nonzero(values))
+    if getattr(labeler, "n_iter_", None) is not None:
+        facts["iterations"] = int(labeler.n_iter_)
+        facts["converged"] = bool(getattr(labeler, "converged_", True))
+    defaults = type(labeler)().get_params(deep=False)
+    given = labeler.get_params(deep=False)
+    facts["parameters"] = {
+        name: value if isinstance(value, str | int | float | bool | None) else str(value)
+        for name, value in given.items()
+        if name not in ("verbose", "n_jobs") and repr(value) != repr(defaults.get(name))
+    }
+    return facts
+
+
+def _is_comment(template: Any) -> bool:
+    return isinstance(template, str) and (not template.strip() or template.startswith("#"))
+
+
+def _show_facts(console: Any, facts: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    params = ", ".join(f"{name}={value}" for name, value in facts["parameters"].items())
+    size = f"{facts['labels']} labels, {facts['n_features']:,} features"
+    if "weights" in facts:
+        size += f", {facts['weights']:,} weights"
+    rows = {"model": f"{facts['labeler']}, {params or 'default parameters'}", "size": size}
+    if "features" in facts:
+        columns = ", ".join(facts.get("columns", []))
+        rows["features"] = facts["features"] + (f" of {columns}" if columns else "")
+    if "iterations" in facts:
+        ended = "" if facts["converged"] else ", not converged"
+        rows["trained"] = f"{_console.count(facts['iterations'], 'iteration')}{ended}"
+    console.print()
+    for name, value in rows.items():
+        console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
+
+
+def _as_json(
+    model: Any, facts: dict[str, Any], top: int, labels: list[Any] | None
+) -> dict[str, Any]:
+    from seqlab.inspection import top_features, top_transitions
+
+    result: dict[str, Any] = {"model": facts}
+    if has_weights(getattr(model, "labeler_", model)):
+        result["features"] = {
+            str(one.label): {
+                "for": [one._asdict() for one in one.positive],
+                "against": [one._asdict() for one in one.negative],
+            }
+            for one in top_features(model, top, labels=labels)
+        }
+    result["transitions"] = [
+        {"from": str(one.source), "to": str(one.target), "weight": one.weight}
+        for one in top_transitions(model)
+    ]
+    return result

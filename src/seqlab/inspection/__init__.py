@@ -1,0 +1,34 @@
+"""Why and how sure: weights by name, label strips for the terminal, plots.
+
+Nothing here needs matplotlib before something is plotted.
+"""
+
+from seqlab.inspection.displays import ConfusionDisplay, HistoryDisplay, TransitionDisplay
+from seqlab.inspection.terminal import LabelStrip
+from seqlab.inspection.weights import (
+    FeatureWeight,
+    LabelFeatures,
+    TransitionWeight,
+    feature_names,
+    label_order,
+    to_frame,
+    top_features,
+    top_transitions,
+    transition_matrix,
+)
+
+__all__ = [
+    "ConfusionDisplay",
+    "FeatureWeight",
+    "HistoryDisplay",
+    "LabelFeatures",
+    "LabelStrip",
+    "TransitionDisplay",
+    "TransitionWeight",
+    "feature_names",
+    "label_order",
+    "to_frame",
+    "top_features",
+    "top_transitions",
+    "transition_matrix",
+]

@@ -1,0 +1,77 @@
+"""What the displays share: matplotlib, asked for when something is plotted, and the look of heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+INK, GREY, BLUE, ORANGE = "#22303c", "#8a97a3", "#1f77b4", "#d9792b"
+_TEXT_LABELS = 24  # beyond so many labels, cells hold no numbers
+
+
+def pyplot() -> Any:
+    """`matplotlib.pyplot`, or an error that names the extra."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'seqlab[report]'") from error
+    return plt
+
+
+def axes_and_figure(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
+    """The axes given and their figure, or new ones of a size in inches."""
+    if ax is not None:
+        return ax, ax.figure
+    figure, ax = pyplot().subplots(figsize=size, layout="constrained")
+    return ax, figure
+
+
+def heat_map(
+    ax: Any,
+    values: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    texts: Sequence[Sequence[str]] | None,
+    **image: Any,
+) -> Any:
+    """Draw a matrix with its labels; the numbers in its cells where they fit."""
+    ax.set_facecolor("#f4f5f6")  # what is masked
+    drawn = ax.imshow(values, aspect="equal", **image)
+    small = 9 if len(columns) <= 14 else 8.5
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(
+        length=0, labelsize=small, colors=INK, top=False, labeltop=True, labelbottom=False
+    )
+    ax.xaxis.set_label_position("top")
+    ax.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=1.2)
+    ax.tick_params(which="minor", length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    if texts is not None and max(len(rows), len(columns)) <= _TEXT_LABELS:
+        for i, line in enumerate(texts):
+            for j, text in enumerate(line):
+                if text:
+                    red, green, blue, _ = drawn.cmap(drawn.norm(values[i, j]))
+                    dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+                    ax.text(
+                        j,
+                        i,
+                        text,
+                        ha="center",
+                        va="center",
+                        fontsize=small - 1.5,
+                        color="white" if dark else INK,
+                    )
+    return drawn
+
+
+def side_of(n_labels: int) -> float:
+    """Inches for a square heat map of so many labels."""
+    return float(np.clip(0.42 * n_labels + 2.2, 4.2, 14.0))

@@ -1,0 +1,380 @@
+"""Plots in scikit-learn's manner: Display classes with ``from_estimator``, ``from_predictions``, ``plot``.
+
+`TransitionDisplay`
+    heat map of the weights from one label to the next;
+`HistoryDisplay`
+    objective over iterations or seconds, the certified gap below it;
+`ConfusionDisplay`
+    gold against predicted labels.
+
+They need matplotlib (``pip install 'seqlab[report]'``), asked for when something is plotted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+from seqlab.inspection._plotting import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    axes_and_figure,
+    heat_map,
+    pyplot,
+    side_of,
+)
+from seqlab.inspection.weights import END, START, label_order, transition_matrix
+
+
+class TransitionDisplay:
+    """Weights from one label to the next, as a heat map.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, n_columns)
+        ``weights[i, j]`` is from ``sources[i]`` to ``targets[j]``; NaN where there is none.
+    sources, targets : sequences of labels
+        Names of rows and columns.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    image_ : matplotlib AxesImage
+
+    Examples
+    --------
+    >>> from seqlab import LinearChainCRF
+    >>> from seqlab.inspection import TransitionDisplay
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> crf = LinearChainCRF(c2=0.1).fit(X, [["DET", "NOUN"], ["DET", "NOUN"]])
+    >>> display = TransitionDisplay.from_estimator(crf)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, weights: NDArray[np.float64], sources: Sequence[Any], targets: Sequence[Any]
+    ) -> None:
+        self.weights = weights
+        self.sources = list(sources)
+        self.targets = list(targets)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        labels: Sequence[Any] | None = None,
+        boundary: bool = True,
+        ax: Any = None,
+        **options: Any,
+    ) -> TransitionDisplay:
+        """Plot the transitions of a fitted chain model or Tagger.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        labels : sequence of labels, optional
+            Only these, in this order; by default all, phrase types together and ``O`` last.
+        boundary : bool, default=True
+            Show the weights of the first and last label too.
+        ax : matplotlib Axes, optional
+        **options
+            See `plot`.
+        """
+        matrix = transition_matrix(estimator, boundary=True)
+        if matrix is None:
+            raise InputError(f"{type(estimator).__name__} has no transitions to plot")
+        classes = np.asarray(estimator.classes_).tolist()
+        shown = label_order(classes) if labels is None else list(labels)
+        unknown = [label for label in shown if label not in classes]
+        if unknown:
+            raise InputError(f"no label {unknown[0]!r} in this model")
+        places = [classes.index(label) for label in shown]
+        weights = np.where(matrix == 0.0, np.nan, matrix)
+        if boundary:
+            sources, targets = [START, *shown], [*shown, END]
+            last = len(classes)
+            weights = weights[np.ix_([last, *places], [*places, last])]
+        else:
+            sources, targets = shown, shown
+            weights = weights[np.ix_(places, places)]
+        return cls(weights, sources, targets).plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Any = None, *, cmap: str = "RdBu", values: bool = True, colorbar: bool = True
+    ) -> TransitionDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones by default.
+        cmap : str, default="RdBu"
+            Colour map with 0 in the middle.
+        values : bool, default=True
+            Write the weights into the cells, where there are not too many.
+        colorbar : bool, default=True
+        """
+        side = side_of(len(self.sources))
+        self.ax_, self.figure_ = axes_and_figure(ax, (side + 0.8, side))
+        bound = float(np.nanmax(np.abs(self.weights))) if np.isfinite(self.weights).any() else 1.0
+        texts = [
+            [f"{w:.1f}".replace("-0.0", "0.0") if np.isfinite(w) else "" for w in row]
+            for row in self.weights
+        ]
+        self.image_ = heat_map(
+            self.ax_,
+            self.weights,
+            [str(label) for label in self.sources],
+            [str(label) for label in self.targets],
+            texts=texts if values else None,
+            cmap=cmap,
+            vmin=-bound,
+            vmax=bound,
+        )
+        self.ax_.set_ylabel("from", color=GREY)
+        self.ax_.set_xlabel("to", color=GREY)
+        if colorbar:
+            bar = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.6, pad=0.02)
+            bar.outline.set_visible(False)
+            bar.ax.tick_params(length=0, labelsize=8, colors=INK)
+            bar.set_label("weight", color=GREY)
+        return self
+
+
+class HistoryDisplay:
+    """Objective of a fit over its iterations, with the certified gap where there is one.
+
+    Parameters
+    ----------
+    history : dict of str to list
+        ``iteration``, ``objective``, ``seconds`` and perhaps ``gap``; what ``history_`` holds.
+    name : str, optional
+        Of the curve.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Of the objective.
+    gap_ax_ : matplotlib Axes or None
+        Of the gap, below; None where none was recorded or `ax` was given.
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    """
+
+    def __init__(self, history: dict[str, list[float]], name: str | None = None) -> None:
+        self.history = history
+        self.name = name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> HistoryDisplay:
+        """Plot the training history of a fitted model or Tagger.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with ``history_``
+        ax : matplotlib Axes, optional
+        **options
+            See `plot`.
+        """
+        labeler = getattr(estimator, "labeler_", estimator)
+        history = getattr(labeler, "history_", None)
+        if not history or not history.get("objective"):
+            raise InputError(f"{type(labeler).__name__} has no training history to plot")
+        return cls(history, type(labeler).__name__).plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Any = None, *, x: str = "iteration", log: bool | None = None, **line: Any
+    ) -> HistoryDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Draws the objective only. By default new axes, with the gap below where there is one.
+        x : {"iteration", "seconds"}, default="iteration"
+        log : bool, optional
+            Logarithmic axis of the objective; by default where it falls by more than 20 times.
+        **line
+            Passed on to ``Axes.plot``.
+        """
+        if x not in ("iteration", "seconds"):
+            raise InputError(f"x must be 'iteration' or 'seconds', not {x!r}")
+        along, objective = self.history[x], np.asarray(self.history["objective"])
+        gap = np.asarray(self.history.get("gap", []), dtype=np.float64)
+        has_gap = ax is None and gap.size > 0 and bool(np.isfinite(gap).all())
+        self.gap_ax_: Any = None
+        if has_gap:
+            self.figure_, (self.ax_, self.gap_ax_) = pyplot().subplots(
+                2,
+                1,
+                figsize=(6.4, 4.6),
+                sharex=True,
+                layout="constrained",
+                gridspec_kw={"height_ratios": [3, 2]},
+            )
+        else:
+            self.ax_, self.figure_ = axes_and_figure(ax, (6.4, 3.4))
+        style = {"color": BLUE, "linewidth": 1.8, **line}
+        (self.line_,) = self.ax_.plot(along, objective, label=self.name, **style)
+        positive = bool((objective > 0).all())
+        if log or (log is None and positive and objective[0] > 20 * objective.min()):
+            self.ax_.set_yscale("log")
+        self.ax_.set_ylabel("objective", color=INK)
+        self.ax_.annotate(
+            f"{objective[-1]:,.6g}",
+            (along[-1], objective[-1]),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8.5,
+            color=INK,
+        )
+        if has_gap:
+            relative = gap / np.maximum(np.abs(objective), np.finfo(float).tiny)
+            self.gap_ax_.semilogy(along, relative, color=ORANGE, linewidth=1.5)
+            self.gap_ax_.set_ylabel("relative gap", color=INK)
+        lowest = self.gap_ax_ if has_gap else self.ax_
+        lowest.set_xlabel(x, color=INK)
+        for one in (self.ax_, self.gap_ax_):
+            if one is not None:
+                _calm(one)
+        if self.name and ax is None:
+            self.ax_.set_title(self.name, loc="left", fontsize=11, color=INK)
+        return self
+
+
+class ConfusionDisplay:
+    """Gold against predicted labels, as a heat map.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_labels, n_labels)
+        Steps with gold label i (row) and predicted label j (column).
+    labels : sequence of labels
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    image_ : matplotlib AxesImage
+    """
+
+    def __init__(self, matrix: NDArray[np.int64], labels: Sequence[Any]) -> None:
+        self.matrix = matrix
+        self.labels = list(labels)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
+    ) -> ConfusionDisplay:
+        """Plot the confusions of a fitted model on labelled data.
+
+        Parameters
+        ----------
+        estimator : fitted labeler or Tagger
+        X, y : sequences and their labels
+        ax : matplotlib Axes, optional
+        **options
+            See `from_predictions`.
+        """
+        return cls.from_predictions(y, estimator.predict(X), ax=ax, **options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        labels: Sequence[Any] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> ConfusionDisplay:
+        """Plot the confusions of predicted labels.
+
+        Parameters
+        ----------
+        y_true, y_pred : lists of label sequences
+        labels : sequence of labels, optional
+            Only these, in this order; by default all, phrase types together and ``O`` last.
+        ax : matplotlib Axes, optional
+        **options
+            See `plot`.
+        """
+        from seqlab.metrics import confusion
+
+        table = confusion(y_true, y_pred)
+        shown = label_order(table.labels) if labels is None else list(labels)
+        table = confusion(y_true, y_pred, labels=shown)
+        return cls(table.matrix, table.labels).plot(ax=ax, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        normalize: bool = True,
+        cmap: str = "Blues",
+        values: bool = True,
+        colorbar: bool = True,
+    ) -> ConfusionDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        normalize : bool, default=True
+            Colour by the share of each gold label; the numbers in the cells are counts all the same.
+        cmap : str, default="Blues"
+        values : bool, default=True
+            Write the counts into the cells, where there are not too many.
+        colorbar : bool, default=True
+        """
+        side = side_of(len(self.labels))
+        self.ax_, self.figure_ = axes_and_figure(ax, (side + 0.8, side))
+        counts = np.asarray(self.matrix, dtype=np.float64)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+        shown = shares if normalize else counts
+        names = [str(label) for label in self.labels]
+        texts = [[f"{int(n):,}" if n else "" for n in row] for row in counts]
+        self.image_ = heat_map(
+            self.ax_,
+            np.where(counts > 0, shown, np.nan),
+            names,
+            names,
+            texts=texts if values else None,
+            cmap=cmap,
+            # The square root lets rare errors show beside the diagonal.
+            norm=_root_norm(1.0 if normalize else max(float(counts.max()), 1.0)),
+        )
+        self.ax_.set_ylabel("gold", color=GREY)
+        self.ax_.set_xlabel("predicted", color=GREY)
+        if colorbar:
+            bar = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.6, pad=0.02)
+            bar.outline.set_visible(False)
+            bar.ax.tick_params(length=0, labelsize=8, colors=INK)
+            bar.set_label("share of the gold label" if normalize else "tokens", color=GREY)
+        return self
+
+
+def _root_norm(top: float) -> Any:
+    pyplot()
+    from matplotlib.colors import PowerNorm
+
+    return PowerNorm(0.5, vmin=0.0, vmax=top)
+
+
+def _calm(ax: Any) -> None:
+    """Axes without a box, with a faint grid."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(GREY)
+    ax.grid(axis="y", color="#e6e9ec", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.tick_params(which="both", colors=INK, labelsize=8.5)

@@ -1,0 +1,274 @@
+"""Weights of linear models by name: what each label looks for, which transitions it likes.
+
+For a chain model the score of a labeling is a sum of ``coef_[label, feature]`` over the features of each
+step, ``transitions_[from, to]`` over neighbours, and ``start_`` and ``end_`` at the borders. A weight of
+0.7 doubles the odds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+
+START, END = "<start>", "<end>"
+_LETTER_ORDER = "BIMELSUO"
+
+
+class FeatureWeight(NamedTuple):
+    """Weight of a feature for a label.
+
+    Attributes
+    ----------
+    feature : str
+    weight : float
+    """
+
+    feature: str
+    weight: float
+
+
+class LabelFeatures(NamedTuple):
+    """The features that speak for and against a label, strongest first.
+
+    Attributes
+    ----------
+    label : label
+    positive, negative : list of FeatureWeight
+    n_weights : int
+        Features with a weight other than 0.
+    """
+
+    label: Any
+    positive: list[FeatureWeight]
+    negative: list[FeatureWeight]
+    n_weights: int
+
+
+class TransitionWeight(NamedTuple):
+    """Weight of a step from one label to the next; ``<start>`` and ``<end>`` stand for the borders.
+
+    Attributes
+    ----------
+    source, target : label
+    weight : float
+    """
+
+    source: Any
+    target: Any
+    weight: float
+
+
+def top_features(
+    model: Any, n: int = 10, *, labels: Iterable[Any] | None = None
+) -> list[LabelFeatures]:
+    """Strongest features of each label.
+
+    Parameters
+    ----------
+    model : fitted Tagger or labeler with linear weights
+        `LinearChainCRF`, `StructuredPerceptron`, `IndependentLabeler` with a linear classifier.
+    n : int, default=10
+        Features wanted on each side.
+    labels : iterable of labels, optional
+        Only these, in this order; by default all, phrase types together and ``O`` last.
+
+    Returns
+    -------
+    list of LabelFeatures
+
+    Examples
+    --------
+    >>> from seqlab import LinearChainCRF
+    >>> from seqlab.inspection import top_features
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> crf = LinearChainCRF(c2=0.1).fit(X, [["DET", "NOUN"], ["DET", "NOUN"]])
+    >>> [best.feature for best in top_features(crf, 1)[1].positive]
+    ['word=dog']
+    """
+    if n < 0:
+        raise InputError(f"n must not be negative, got {n}")
+    classes = _classes(model)
+    coef = _coefficients(model)
+    names = feature_names(model)
+    found = []
+    for label in label_order(classes) if labels is None else labels:
+        row = _row(coef, _position(classes, label))
+        order = np.argsort(row, kind="stable")
+        best = [int(k) for k in order[::-1][:n] if row[k] > 0]
+        worst = [int(k) for k in order[:n] if row[k] < 0]
+        found.append(
+            LabelFeatures(
+                label,
+                [FeatureWeight(_name(names, k), float(row[k])) for k in best],
+                [FeatureWeight(_name(names, k), float(row[k])) for k in worst],
+                int(np.count_nonzero(row)),
+            )
+        )
+    return found
+
+
+def top_transitions(
+    model: Any, n: int | None = None, *, boundary: bool = True
+) -> list[TransitionWeight]:
+    """Transitions from the most liked to the most disliked; those without a weight are left out.
+
+    Parameters
+    ----------
+    model : fitted Tagger or chain labeler
+    n : int, optional
+        Give the ``n`` most liked and the ``n`` most disliked only.
+    boundary : bool, default=True
+        Include the weights of the first and last label.
+
+    Returns
+    -------
+    list of TransitionWeight
+        Empty for a model without transitions.
+    """
+    classes = _classes(model)
+    names = [*classes, START, END]
+    matrix = transition_matrix(model, boundary=boundary)
+    if matrix is None:
+        return []
+    sources, targets = np.nonzero(matrix)
+    weights = matrix[sources, targets]
+    order = np.argsort(-weights, kind="stable")
+    if n is not None and order.size > 2 * n:
+        liked, disliked = order[:n], order[order.size - n :]
+        order = np.concatenate([liked[weights[liked] > 0], disliked[weights[disliked] < 0]])
+    # With boundary, row n_labels is <start> and column n_labels is <end>.
+    last = len(classes)
+    return [
+        TransitionWeight(
+            names[sources[k]],
+            END if targets[k] == last else names[targets[k]],
+            float(weights[k]),
+        )
+        for k in order
+    ]
+
+
+def transition_matrix(model: Any, *, boundary: bool = False) -> NDArray[np.float64] | None:
+    """Weights from one label (row) to the next (column).
+
+    Parameters
+    ----------
+    model : fitted Tagger or labeler
+    boundary : bool, default=False
+        Add a last row, from the start, and a last column, to the end.
+
+    Returns
+    -------
+    array of shape (n_labels, n_labels), or one more each way with `boundary`; None without transitions
+    """
+    labeler = _labeler(model)
+    if getattr(labeler, "transitions_", None) is None:
+        return None
+    inner = np.asarray(labeler.transitions_, dtype=np.float64)
+    if not boundary:
+        return inner
+    n_labels = inner.shape[0]
+    matrix = np.zeros((n_labels + 1, n_labels + 1))
+    matrix[:-1, :-1] = inner
+    for border, part in (("start_", matrix[-1, :-1]), ("end_", matrix[:-1, -1])):
+        values = getattr(labeler, border, None)
+        if values is not None:
+            part[:] = np.asarray(values)
+    return matrix
+
+
+def feature_names(model: Any) -> NDArray[np.object_] | None:
+    """Names of the features of a fitted model; None where they only have numbers."""
+    labeler = _labeler(model)
+    for holder in (getattr(model, "features_", None), getattr(labeler, "vectorizer_", None)):
+        if holder is not None and hasattr(holder, "get_feature_names_out"):
+            return np.asarray(holder.get_feature_names_out(), dtype=object)
+    names = getattr(labeler, "feature_names_in_", None)
+    return None if names is None else np.asarray(names, dtype=object)
+
+
+def label_order(labels: Iterable[Any]) -> list[Any]:
+    """Labels as people read them: phrase types together, ``B`` before ``I``, ``O`` last.
+
+    Examples
+    --------
+    >>> label_order(["B-NP", "B-VP", "I-NP", "O"])
+    ['B-NP', 'I-NP', 'B-VP', 'O']
+    """
+
+    def key(label: Any) -> tuple[Any, ...]:
+        if not isinstance(label, str):
+            return (0, "", 0)
+        letter, hyphen, kind = label.partition("-")
+        if hyphen and len(letter) == 1 and letter in _LETTER_ORDER:
+            return (0, kind, _LETTER_ORDER.index(letter))
+        return (1 if label == "O" else 0, label, 0)
+
+    return sorted(labels, key=key)
+
+
+def to_frame(rows: Sequence[Any]) -> Any:
+    """Data frame of what `top_features` or `top_transitions` gave, one weight a row.
+
+    Needs pandas: ``pip install 'seqlab[frame]'``.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("to_frame needs pandas: pip install 'seqlab[frame]'") from error
+    if rows and isinstance(rows[0], LabelFeatures):
+        flat = [(one.label, *pair) for one in rows for pair in (*one.positive, *one.negative[::-1])]
+        return pd.DataFrame(flat, columns=["label", "feature", "weight"])
+    return pd.DataFrame(rows, columns=["source", "target", "weight"])
+
+
+def _labeler(model: Any) -> Any:
+    return getattr(model, "labeler_", model)
+
+
+def _classes(model: Any) -> list[Any]:
+    classes = getattr(_labeler(model), "classes_", None)
+    if classes is None:
+        raise InputError(f"this {type(model).__name__} has no classes_: is it fitted?")
+    return np.asarray(classes).tolist()
+
+
+def _coefficients(model: Any) -> Any:
+    """Weights (n_labels, n_features), dense or CSR."""
+    labeler = _labeler(model)
+    holder = labeler if hasattr(labeler, "coef_") else getattr(labeler, "estimator_", labeler)
+    coef = getattr(holder, "coef_", None)
+    if coef is None:
+        raise InputError(
+            f"{type(labeler).__name__} has no linear weights to look at"
+            + ("" if holder is labeler else f" (its estimator is a {type(holder).__name__})")
+        )
+    coef = sp.csr_matrix(coef) if sp.issparse(coef) else np.asarray(coef, dtype=np.float64)
+    if coef.shape[0] == 1 and len(_classes(model)) == 2:  # scikit-learn's form of two classes
+        return (
+            np.vstack([-coef, coef]) if isinstance(coef, np.ndarray) else sp.vstack([-coef, coef])
+        )
+    return coef
+
+
+def _row(coef: Any, position: int) -> NDArray[np.float64]:
+    row = coef[[position]]
+    return (row.toarray() if sp.issparse(row) else row).ravel()
+
+
+def _position(classes: list[Any], label: Any) -> int:
+    try:
+        return classes.index(label)
+    except ValueError:
+        known = ", ".join(map(str, label_order(classes)))
+        raise InputError(f"no label {label!r}; the model has {known}") from None
+
+
+def _name(names: NDArray[np.object_] | None, column: int) -> str:
+    return f"feature {column}" if names is None else str(names[column])

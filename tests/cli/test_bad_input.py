@@ -1,0 +1,220 @@
+"""Everything a user can get wrong: one line with the place, the right exit code, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+import seqlab
+from seqlab.cli._errors import check_output
+from seqlab.features.vectorizer import SequenceVectorizer
+
+
+def fails(result, *parts, code=2):
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("seqlab: ")
+    assert "Traceback" not in result.output
+    for part in parts:
+        assert part in lines[0]
+
+
+@pytest.fixture
+def train(run, tmp_path):
+    """Train on a content; give the result, after checking that nothing but the input is there."""
+
+    def go(content, *options, output="m.seqlab"):
+        file = tmp_path / "in.txt"
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        before = set(tmp_path.iterdir())
+        result = run("train", file, "-o", tmp_path / output, *options)
+        assert set(tmp_path.iterdir()) == before
+        return result
+
+    return go
+
+
+GOOD = "the DT O\ndog NN O\n\nit PRP O\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("the DT O\ndog NN\n", ["in.txt:2: 2 columns where earlier lines have 3"]),
+        ("the DT O\ndog\tNN\tO\n", ["in.txt:2: a tab where", "--separator whitespace"]),
+        ("the\tDT\tO\ndog NN O\n", ["in.txt:2: separated by spaces", "--separator whitespace"]),
+        (b"the O\n\ncaf\xe9 O\n", ["in.txt:3: not utf-8", "0xe9", "--encoding latin-1"]),
+        ("", ["in.txt: no sequences: the file is empty"]),
+        ("\n\n\n", ["in.txt: no sequences"]),
+        ("word\n", ["in.txt:1: one column only"]),
+    ],
+    ids=["short", "mixed-tab", "mixed-space", "encoding", "empty", "blank", "one-column"],
+)
+def test_training_files(train, content, parts):
+    fails(train(content), *parts)
+
+
+def test_the_options_that_the_messages_name(run, tmp_path):
+    file = tmp_path / "in.txt"
+    file.write_bytes(b"the\tDT\tO\ncaf\xe9 NN B\n")
+    result = run(
+        "train", file, "-o", tmp_path / "m", "--separator", "whitespace", "--encoding", "latin-1"
+    )
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["-p", "max_itr=3"], ["no parameter 'max_itr'", "did you mean 'max_iter'?"]),
+        (["-p", "c2=-1"], ["'c2'", "Got -1"]),
+        (["-p", "c2=small"], ["'c2'", "'small'"]),
+        (["-p", "c2"], ["'c2' is not name=value"]),
+        (["-m", "perceptrn"], ["no labeler 'perceptrn'", "did you mean 'perceptron'?"]),
+        (["-m", "tagger"], ["no labeler 'tagger'"]),
+        (["--format", "colums"], ["did you mean 'columns'?"]),
+        (["--separator", "komma"], ["--separator", "there are auto, space, tab, whitespace"]),
+        (["-l", "7"], ["in.txt:1: no column 7"]),
+        (["-l", "last"], ["--label-column", "'last' is no column number"]),
+        (["-c", "0,9"], ["in.txt: no column 9 (--columns)"]),
+        (["-c", "0,2"], ["column 2 (--columns) is the label"]),
+        (["--jobs", "0"], ["--jobs"]),
+        (["--min-count", "0"], ["--min-count", "see seqlab train --help"]),
+        (["--nonsense"], ["--nonsense", "see seqlab train --help"]),
+        (["-t", "missing.tpl"], ["missing.tpl: no such file"]),
+        (["--encoding", "klingon"], ["klingon"]),
+    ],
+    ids=lambda value: value[0] + value[1][:8] if len(value) > 1 and value[0][0] == "-" else None,
+)
+def test_options_of_train(train, options, parts):
+    fails(train(GOOD, *options), *parts)
+
+
+def test_template_naming_a_missing_column(train, tmp_path):
+    template = tmp_path / "chunk.tpl"
+    template.write_text("U00:%x[0,0]\n\nU01:%x[0,2]\nB\n")
+    fails(train(GOOD, "-t", template), "chunk.tpl:3: ", "%x[0,2]", "column 2", "2 columns")
+    template.write_text("U00:%x[0,0]\nX:%x[0,1]\n")
+    fails(train(GOOD, "-t", template), "chunk.tpl:2: ", "must begin with U")
+    template.write_bytes(b"U00:caf\xe9%x[0,0]\n")
+    fails(train(GOOD, "-t", template), "chunk.tpl", "UTF-8")
+    template.write_text("# nothing\n")
+    fails(train(GOOD, "-t", template), "no templates in", "chunk.tpl")
+
+
+def test_missing_and_wrong_paths(run, tmp_path, model):
+    fails(run("train", tmp_path / "none.txt", "-o", tmp_path / "m"), "none.txt: no such file")
+    fails(run("train", tmp_path, "-o", tmp_path / "m"), "is a directory")
+    fails(run("tag", tmp_path / "none.seqlab"), "none.seqlab: no such model file")
+    fails(run("tag", model, tmp_path / "none.txt"), "none.txt: no such file")
+    fails(run("train", tmp_path / "none.txt"), "--output")
+    fails(run("trian"), "trian", "'train'")
+
+
+def test_a_file_that_is_no_model(run, files, tmp_path, model):
+    fails(run("tag", files / "new.txt", files / "new.txt"), "new.txt: this is not a model file")
+    broken = tmp_path / "broken.seqlab"
+    broken.write_bytes(model.read_bytes()[:-200])
+    fails(run("inspect", broken), "broken.seqlab: the model file is damaged")
+    other = tmp_path / "vectorizer.seqlab"
+    seqlab.save(SequenceVectorizer().fit([[["a"]]]), other)
+    fails(run("tag", other), "holds a SequenceVectorizer, which labels nothing")
+
+
+@pytest.fixture(scope="module")
+def two_columns(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chunks")
+    (folder / "train.txt").write_text("the DT B-NP\ndog NN I-NP\nran VB B-VP\n\nit PRP B-NP\n" * 5)
+    result = run("train", folder / "train.txt", "-o", folder / "m.seqlab", "-q")
+    assert result.exit_code == 0, result.stderr
+    return folder / "m.seqlab"
+
+
+def test_fewer_columns_than_the_model_reads(run, two_columns, tmp_path):
+    file = tmp_path / "narrow.txt"
+    file.write_text("\nthe\ndog\n")
+    out = tmp_path / "out.txt"
+    result = run("tag", two_columns, file, "-o", out)
+    fails(result, "narrow.txt:2: 1 column, but the model reads 2 (word, pos)")
+    assert not out.exists()
+    fails(run("tag", two_columns, stdin="the\n"), "<stdin>:1: 1 column")
+    wide = "a b c d e\n"
+    fails(run("tag", two_columns, stdin=wide), "<stdin>:1: 5 columns", "training file had 3")
+    fails(run("tag", two_columns, "-f", "text", stdin="the dog\n"), "the model reads word, pos")
+
+
+def test_evaluation_without_labels(run, two_columns, model, files, tmp_path):
+    fails(run("evaluate", model, files / "new.txt"), "new.txt:1: 1 column", "label is missing")
+    file = tmp_path / "one.txt"
+    file.write_text("a\n")
+    fails(run("evaluate", "--pred", file), "one.txt:1: 1 column, but --gold-column is -2")
+    fails(run("evaluate", model), "MODEL and FILE")
+    fails(run("evaluate", model, files / "test.conll", "--pred", file), "either --pred")
+    fails(run("evaluate", "--pred", file, "--scheme", "IOB3"), "did you mean 'IOB")
+
+
+def test_a_bad_line_late_in_the_stream(run, model, files, tmp_path):
+    text = (files / "new.txt").read_text() * 20
+    number = text.count("\n") + 1
+    out = tmp_path / "out.txt"
+    out.write_text("old")
+    result = run("tag", model, "-", "-o", out, stdin=text + "two columns\n")
+    fails(result, f"<stdin>:{number}: 2 columns where earlier lines have 1")
+    assert out.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_questions_a_model_cannot_answer(run, files, model, tmp_path):
+    fails(run("inspect", model, "--label", "B-Cty"), "did you mean 'B-City'?")
+    fails(run("tag", model, "--constraints", "IOB5", stdin="a\n"), "IOB5")
+    fails(run("datasets", "show", "conl2000"), "did you mean 'conll2000'?")
+    fails(run("datasets", "export", "kasteren", tmp_path), "to export")
+
+
+def test_read_only_output(run, files, model, tmp_path):
+    out = tmp_path / "kept.seqlab"
+    out.write_text("kept")
+    out.chmod(0o444)
+    fails(run("train", files / "train.conll", "-o", out), "kept.seqlab: is read-only")
+    fails(run("tag", model, files / "new.txt", "-o", out), "kept.seqlab: is read-only")
+    assert out.read_text() == "kept"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o444
+    fails(run("train", files / "train.conll", "-o", tmp_path), "is a folder")
+    fails(run("train", files / "train.conll", "-o", tmp_path / "no" / "m"), "there is no folder")
+
+
+def test_read_only_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(Exception, match=r"the folder .* is read-only"):
+        check_output(tmp_path / "m.seqlab")
+
+
+def test_no_space_left(run, files, model):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    fails(run("tag", model, files / "new.txt", "-o", "/dev/full"), "no space left", code=1)
+
+
+def test_traceback_only_with_debug(run, tmp_path, monkeypatch):
+    quiet = run("train", tmp_path / "none.txt", "-o", tmp_path / "m")
+    assert "Traceback" not in quiet.output
+    loud = run("train", tmp_path / "none.txt", "-o", tmp_path / "m", "--debug")
+    assert loud.exit_code == 2
+    assert "Traceback" in loud.stderr
+    monkeypatch.setenv("SEQLAB_DEBUG", "1")
+    assert "Traceback" in run("train", tmp_path / "none.txt", "-o", tmp_path / "m").stderr
+    monkeypatch.setenv("SEQLAB_DEBUG", "0")
+    assert "Traceback" not in run("train", tmp_path / "none.txt", "-o", tmp_path / "m").stderr
+
+
+def test_bugs_are_one_line_too(run, monkeypatch):
+    import seqlab.datasets
+
+    def broken():
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(seqlab.datasets, "list_datasets", broken)
+    fails(run("datasets"), "RuntimeError: out of order", "SEQLAB_DEBUG=1", code=1)
