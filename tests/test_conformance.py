@@ -247,6 +247,11 @@ def test_empty_sequences_at_prediction_are_neutral(entry, data):
     assert same([labels[0], labels[2]], model.predict(X[:2]))
     if hasattr(model, "predict_nbest"):
         assert model.predict_nbest([np.zeros((0, 5))], 2)[0][0][0].size == 0
+        for bad in (0, 2.5, "3", None):
+            with pytest.raises(InputError, match="n must be a whole number"):
+                model.predict_nbest(X, bad)
+        best = [one[0][0] for one in model.predict_nbest(X, 2)]
+        assert same(best, model.predict(X)) or entry.id == "IndependentLabeler-no-proba"
 
 
 @entries
@@ -381,6 +386,22 @@ def test_metadata_routing(entry, data):
         search = GridSearchCV(model, {}, cv=3).fit(X, y, sample_weight=weights)
         direct = clone(entry.estimator).fit(X, y, sample_weight=weights)
     assert same(search.predict(X), direct.predict(X))
+
+
+@entries
+def test_a_failed_refit_keeps_the_earlier_model(entry, data):
+    X, y = data
+    model = clone(entry.estimator).fit(X, y)
+    before = answers(model, X)
+    wider = [np.hstack([x, x]) for x in X]
+    other = [[label.upper() for label in labels] for labels in y]
+    with pytest.raises(InputError):
+        model.fit(wider, other[:-1])
+    with pytest.raises(InputError):
+        model.fit(wider, other, sample_weight=np.zeros(len(X)))
+    assert_same_answers(before, answers(model, X))
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.score(X, y) == model.fit(X, y).score(X, y)
 
 
 @pytest.mark.parametrize("entry", [e for e in LABELERS if e.interruptible], ids=lambda e: e.id)

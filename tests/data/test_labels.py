@@ -60,7 +60,7 @@ def test_known_classes_and_unseen_labels():
 def test_partly_known():
     encoded = encode([["b", None], [{"a", "c"}, frozenset("b"), "a"]], partial=True)
     assert encoded.classes.tolist() == ["a", "b", "c"]
-    assert encoded.codes.tolist() == [1, PARTIAL, PARTIAL, PARTIAL, 0]
+    assert encoded.codes.tolist() == [1, PARTIAL, PARTIAL, 1, 0]  # one possibility is certainty
     expected = [[0, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0], [1, 0, 0]]
     assert encoded.allowed.astype(int).tolist() == expected
 
@@ -78,6 +78,12 @@ def test_partly_known():
         ([["a", ["b"]], ["a", "b", "c"]], r"y\[0\]\[1\] is a list"),
         ([[1.0, np.nan], [1.0, 2.0, 1.0]], r"NaN.*y\[0\]\[1\]"),
         ([np.array([1.0, np.nan]), np.array([1.0, 2.0, 1.0])], r"y\[0\]\[1\]"),
+        ([[("a", 1), ("b", 2)], [("a", 1)] * 3], r"y\[0\]\[0\] is a tuple"),
+        ([["a", "a\0"], ["a", "a", "a"]], "cannot be kept"),
+        ([[2**53 + 1, 0.5], [1, 1, 1]], "cannot be kept"),
+        ([[1.0, np.inf], [1.0, 2.0, 1.0]], r"y\[0\]\[1\]"),
+        ([[1j, 2j], [1j, 2j, 1j]], "a complex"),
+        ([np.array([1, 2]), np.array(["a", "b", "c"])], "mix strings and numbers"),
         (["ab", "abc"], r"y\[0\] must be a sequence of labels"),
         (7, "y must be a list"),
     ],
@@ -91,7 +97,11 @@ def test_partial_errors():
     with pytest.raises(InputError, match=r"y\[1\]\[0\] is an empty set"):
         encode([["b", "a"], [set(), "c", "b"]], partial=True)
     with pytest.raises(InputError, match=r"y\[1\]\[0\] allows none"):
-        encode([["b", "a"], [{"q"}, "a", "b"]], partial=True, classes=np.array(["a", "b"]))
+        encode([["b", "a"], [{"q", "z"}, "a", "b"]], partial=True, classes=np.array(["a", "b"]))
+    with pytest.raises(InputError, match="no label of y is known"):
+        encode([[None, None], [None, None, None]], partial=True)
+    with pytest.raises(InputError, match=r"known\[0\]\[1\] is an empty set"):
+        encode([["b", set()], ["a", "b", "a"]], partial=True, name="known")
 
 
 def test_stacked_length():
@@ -107,3 +117,14 @@ def test_weights():
     assert sequences.tolist() == [2.0, 2.0]
     assert steps.tolist() == [1.0, 3.0, 0.0, 3.0, 3.0]
     assert sequence_weights(None, OFFSETS)[0].tolist() == [1.0, 1.0]
+    sequences, steps = sequence_weights([[1.0, 3.0], np.array([0.0, 3.0, 3.0])], OFFSETS)
+    assert sequences.tolist() == [2.0, 2.0]
+    assert steps.tolist() == [1.0, 3.0, 0.0, 3.0, 3.0]
+    for bad in ("x", ["a", "b"], [[1.0, 2.0], [3.0]]):
+        with pytest.raises(InputError, match="sample_weight"):
+            sequence_weights(bad, OFFSETS)
+
+
+def test_generators_of_labels():
+    encoded = encode(labels for labels in [["b", "a"], ["a", "c", "b"]])
+    assert encoded.codes.tolist() == [1, 0, 0, 2, 1]

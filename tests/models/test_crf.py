@@ -241,7 +241,51 @@ def test_warns_when_iterations_run_out(chunks):
     assert not model.converged_
 
 
+def test_a_failed_fit_or_an_early_interrupt_leaves_no_trace(chunks, monkeypatch):
+    X, y = chunks
+    model = LinearChainCRF().fit(X, y)
+    before = model.predict(X)
+    other = [[label + "?" for label in labels] for labels in y]
+    with pytest.raises(InputError):
+        LinearChainCRF.fit(model.set_params(class_weight={"nobody": 2.0}), X, other)
+    from seqlab.models import _fast_likelihood
+
+    def interrupt(self, w, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_fast_likelihood.FastChainLikelihood, "_pass", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(class_weight=None).fit(X, other)
+    assert all((a == b).all() for a, b in zip(before, model.predict(X), strict=True))
+
+
+def test_weights_of_the_wrong_shape_are_an_error_not_a_crash(chunks):
+    X, y = chunks
+    model = LinearChainCRF().fit(X, y)
+    model.coef_ = model.coef_[:, :2]
+    with pytest.raises(InputError, match="coef has shape"):
+        model.predict(X)
+
+
+def test_hopeless_scales_are_not_called_converged():
+    X, y = one_step_data(2)
+    X = X * np.array([1.0, 1.0, 1.0, 1e20])
+    with pytest.warns(ConvergenceWarning, match="feature 3 has values up to"):
+        model = LinearChainCRF().fit([X], [y])
+    assert not model.converged_
+
+
+def test_constraints_of_another_scheme_are_refused(chunks):
+    model = LinearChainCRF().fit(*chunks)
+    with pytest.raises(InputError, match="another scheme"):
+        model.predict(chunks[0], constraints="IOBES")
+    with pytest.raises(InputError, match="X has 40 sequences but constraints has 1"):
+        model.predict(chunks[0], constraints=[[None]])
+
+
 def test_bad_parameters(chunks):
+    with pytest.raises(InputError, match="positive number"):
+        LinearChainCRF(class_weight={"O": "much"}).fit(*chunks)
     for bad in (
         {"c1": -1},
         {"c2": "x"},

@@ -7,6 +7,7 @@ row of ``allowed`` says which labels are possible.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ def encode_labels(
     stacked: bool,
     classes: NDArray[Any] | None = None,
     partial: bool = False,
+    name: str = "y",
 ) -> EncodedLabels:
     """Encode the labels of all sequences.
 
@@ -59,22 +61,30 @@ def encode_labels(
         Known classes; other labels get the code `UNSEEN`. Learned from ``y`` where not given.
     partial : bool
         Whether ``None`` and sets of labels are accepted.
+    name : str
+        What the user calls ``y``, for error messages.
     """
+    place = _Place(name, offsets)
     if y is None:
-        raise InputError("this labeler requires y to be passed, but the target y is None")
-    flat = _flatten(y, offsets, stacked)
+        raise InputError(
+            f"this labeler requires {name} to be passed, but the target {name} is None"
+        )
+    flat = _flatten(y, place, stacked)
     if isinstance(flat, np.ndarray):
-        return _encode_array(flat, classes, offsets)
-    known, allowed_sets = _split_partial(flat, offsets, partial)
+        return _encode_array(flat, classes, place)
+    known, allowed_sets = _split_partial(flat, place, partial)
     if classes is None:
         distinct = set(known.values() if isinstance(known, dict) else known)
         for labels in allowed_sets.values():
             distinct.update(labels or ())
+        if not distinct and flat:
+            raise InputError(f"no label of {name} is known: there is nothing to learn from")
         classes = _sorted_classes(distinct)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     if not allowed_sets:
+        values = flat if not isinstance(known, dict) else [known[step] for step in range(len(flat))]
         get = code_of.get
-        codes = np.fromiter((get(label, UNSEEN) for label in flat), np.int64, len(flat))
+        codes = np.fromiter((get(label, UNSEEN) for label in values), np.int64, len(flat))
         return EncodedLabels(codes, classes, None)
     codes = np.full(len(flat), PARTIAL, dtype=np.int64)
     allowed = np.zeros((len(flat), len(classes)), dtype=bool)
@@ -85,44 +95,61 @@ def encode_labels(
     for step, labels in allowed_sets.items():
         possible = [code_of[label] for label in labels if label in code_of] if labels else ...
         if possible == []:
-            sequence, position = _locate(offsets, step)
-            raise InputError(f"y[{sequence}][{position}] allows none of the known labels")
+            raise InputError(f"{place(step)} allows none of the known labels")
         allowed[step, possible] = True
     return EncodedLabels(codes, classes, allowed)
 
 
-def _flatten(y: Any, offsets: NDArray[np.int64], stacked: bool) -> Any:
+class _Place(NamedTuple):
+    """Where a step is, in the user's words."""
+
+    name: str
+    offsets: NDArray[np.int64]
+
+    def __call__(self, step: int) -> str:
+        sequence = int(np.searchsorted(self.offsets, step, side="right") - 1)
+        return f"{self.name}[{sequence}][{step - int(self.offsets[sequence])}]"
+
+
+def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
     """All labels in one flat list or 1-D array, after checking every length against X."""
+    name, offsets = place
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
     if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # a pandas Series, say
         y = np.asarray(y)
+    if isinstance(y, Iterator):
+        y = list(y)
     if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise InputError(f"y must be a list of label lists, got {type(y).__name__}")
+        raise InputError(f"{name} must be a list of label lists, got {type(y).__name__}")
     if isinstance(y, np.ndarray) and y.ndim == 2 and 1 in y.shape and stacked:
         y = y.ravel()
     if stacked and not _is_list_of_sequences(y, n_steps):
         if len(y) != n_steps:
-            raise InputError(f"X has {n_steps} steps but y has {len(y)} labels")
+            raise InputError(f"X has {n_steps} steps but {name} has {len(y)} labels")
         return y if _plain_array(y) else list(y)
     if len(y) != n_sequences:
-        hint = (
-            " (y must be a list with one list of labels per sequence)" if n_steps == len(y) else ""
-        )
-        raise InputError(f"X has {n_sequences} sequences but y has {len(y)}{hint}")
+        hint = f" ({name} must be a list with one list of labels per sequence)"
+        hint = hint if n_steps == len(y) else ""
+        raise InputError(f"X has {n_sequences} sequences but {name} has {len(y)}{hint}")
     lengths = np.diff(offsets)
     for i, labels in enumerate(y):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
-            raise InputError(f"y[{i}] must be a sequence of labels, got {labels!r}")
+            raise InputError(f"{name}[{i}] must be a sequence of labels, got {labels!r}")
         if len(labels) != lengths[i]:
-            raise InputError(f"X[{i}] has {lengths[i]} steps but y[{i}] has {len(labels)} labels")
+            raise InputError(
+                f"X[{i}] has {lengths[i]} steps but {name}[{i}] has {len(labels)} labels"
+            )
     if n_sequences and all(_plain_array(labels) for labels in y):
+        text = {labels.dtype.kind in "US" for labels in y if len(labels)}
+        if len(text) > 1:
+            raise InputError("labels mix strings and numbers")
         return np.concatenate([np.asarray(labels) for labels in y])
     return list(chain.from_iterable(np.asarray(v).tolist() if _plain_array(v) else v for v in y))
 
 
 def _is_list_of_sequences(y: Any, n_steps: int) -> bool:
     """Whether y, beside a stacked X, is nevertheless given as a list of label lists."""
-    if _plain_array(y) or len(y) == 0:
+    if _plain_array(y) or not hasattr(y, "__len__") or len(y) == 0 or isinstance(y, str):
         return False
     first = y[0]
     return isinstance(first, list | tuple | np.ndarray) and not isinstance(first, str)
@@ -132,15 +159,13 @@ def _plain_array(labels: Any) -> bool:
     return isinstance(labels, np.ndarray) and labels.dtype.kind in "biufUS" and labels.ndim == 1
 
 
-def _encode_array(
-    flat: NDArray[Any], classes: NDArray[Any] | None, offsets: NDArray[np.int64]
-) -> EncodedLabels:
+def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: _Place) -> EncodedLabels:
     if flat.dtype.kind == "f":
         bad = ~np.isfinite(flat)
         if bad.any():
-            sequence, position = _locate(offsets, int(np.argmax(bad)))
+            step = int(np.argmax(bad))
             raise InputError(
-                f"Input y contains NaN or infinity: y[{sequence}][{position}] is {flat[bad][0]}"
+                f"Input {place.name} contains NaN or infinity: {place(step)} is {flat[step]}"
             )
     found, codes = np.unique(flat, return_inverse=True)
     codes = codes.astype(np.int64)
@@ -151,41 +176,36 @@ def _encode_array(
     return EncodedLabels(translate[codes], classes, None)
 
 
-def _split_partial(
-    flat: list[Any], offsets: NDArray[np.int64], partial: bool
-) -> tuple[Any, dict[int, Any]]:
+def _split_partial(flat: list[Any], place: _Place, partial: bool) -> tuple[Any, dict[int, Any]]:
     """Separate known labels from ``None`` and sets; refuse what cannot be a label."""
     try:
-        distinct = set(flat)
+        kinds = {type(label) for label in set(flat)}
     except TypeError:  # an unhashable entry: a set of labels, or a mistake
-        distinct = None
-    odd = distinct is None or None in distinct or any(isinstance(d, frozenset) for d in distinct)
-    nans = distinct is not None and any(isinstance(d, float) and d != d for d in distinct)
-    if not odd and not nans:
+        kinds = {set}
+    if kinds <= {str, int, bool, np.str_}:
         return flat, {}
     known: dict[int, Any] = {}
     unknown: dict[int, Any] = {}
     for step, label in enumerate(flat):
-        if isinstance(label, float) and label != label:
-            sequence, position = _locate(offsets, step)
-            raise InputError(f"Input y contains NaN: y[{sequence}][{position}]")
+        if isinstance(label, float | np.floating) and not np.isfinite(label):
+            raise InputError(
+                f"Input {place.name} contains NaN or infinity: {place(step)} is {label}"
+            )
         if label is None or isinstance(label, set | frozenset):
             if not partial:
-                sequence, position = _locate(offsets, step)
-                raise InputError(
-                    f"y[{sequence}][{position}] is {label!r}: this labeler needs every label known"
-                )
-            if label is not None and not label:
-                sequence, position = _locate(offsets, step)
-                raise InputError(f"y[{sequence}][{position}] is an empty set: no label is possible")
-            unknown[step] = label
-        elif isinstance(label, str | int | float | bool | np.generic):
+                raise InputError(f"{place(step)} is {label!r}: every label must be known here")
+            if label is None or len(label) > 1:
+                unknown[step] = label
+            elif label:
+                (known[step],) = label
+            else:
+                raise InputError(f"{place(step)} is an empty set: no label is possible")
+        elif isinstance(label, str | bytes | int | float | bool | np.generic):
             known[step] = label
         else:
-            sequence, position = _locate(offsets, step)
             raise InputError(
-                f"y[{sequence}][{position}] is a {type(label).__name__}; a label is a string or "
-                "a number, None where unknown, or a set of possible labels"
+                f"{place(step)} is a {type(label).__name__}; a label is a string or a number, None "
+                "where unknown, or a set of possible labels"
             )
     return known, unknown
 
@@ -195,16 +215,18 @@ def _sorted_classes(distinct: set[Any]) -> NDArray[Any]:
         ordered = sorted(distinct)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in distinct})
+        if len(kinds) == 1:
+            raise InputError(f"labels of type {kinds[0]} have no order") from None
         raise InputError(f"labels mix the types {', '.join(kinds)}") from None
     strings = [isinstance(label, str) for label in ordered]
     if any(strings) and not all(strings):
         raise InputError("labels mix strings and numbers")
-    return np.array(ordered)
-
-
-def _locate(offsets: NDArray[np.int64], step: int) -> tuple[int, int]:
-    sequence = int(np.searchsorted(offsets, step, side="right") - 1)
-    return sequence, step - int(offsets[sequence])
+    classes = np.array(ordered)
+    # NumPy drops trailing NUL characters and rounds large integers beside floats.
+    for label, stored in zip(ordered, classes.tolist(), strict=True):
+        if label != stored:
+            raise InputError(f"the label {label!r} cannot be kept: NumPy stores it as {stored!r}")
+    return classes
 
 
 def decode_labels(codes: NDArray[np.int64], classes: NDArray[Any]) -> NDArray[Any]:
@@ -217,14 +239,19 @@ def sequence_weights(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weights of the sequences and of the steps.
 
-    ``sample_weight`` has one entry per sequence, or one per step (the form that generic tools give
-    with stacked input): a sequence then weighs the mean of its steps.
+    ``sample_weight`` has one entry per sequence, or one per step (flat, or as a list like ``y``): a
+    sequence then weighs the mean of its steps.
     """
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
     lengths = np.diff(offsets)
     if sample_weight is None:
         return np.ones(n_sequences), np.ones(n_steps)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        if _is_list_of_sequences(sample_weight, n_steps) and len(sample_weight) == n_sequences:
+            sample_weight = np.concatenate([np.asarray(part).ravel() for part in sample_weight])
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must be numbers: {error}") from None
     if weights.ndim == 0:
         weights = np.full(n_sequences, float(weights))
     if weights.ndim != 1 or weights.size not in (n_sequences, n_steps):

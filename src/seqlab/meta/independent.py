@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
@@ -47,6 +47,8 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
     ----------
     estimator_ : classifier
         The fitted classifier.
+    uses_codes_ : bool
+        Whether it was given the numbers of the classes in place of the labels.
     classes_ : array of shape (n_labels,)
 
     See Also
@@ -89,22 +91,29 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             Needs a classifier that takes sample weights.
         """
-        data = self._read_training(X, y, sample_weight, lengths)
-        inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
-        self.estimator_ = clone(inner)
-        options = {}
-        if sample_weight is not None:
-            if not has_fit_parameter(self.estimator_, "sample_weight"):
-                name = type(self.estimator_).__name__
-                raise InputError(f"{name} takes no sample_weight")
-            options["sample_weight"] = data.step_weights
-        try:
-            self.estimator_.fit(data.X.matrix, self.classes_[data.codes], **options)
-        except ValueError as error:
-            if self.classes_.size > 1:
-                raise
-            only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
-            raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+            if is_regressor(inner):
+                raise InputError(f"{type(inner).__name__} is a regressor; labels need a classifier")
+            self.estimator_ = clone(inner)
+            options = {}
+            if sample_weight is not None:
+                if not has_fit_parameter(self.estimator_, "sample_weight"):
+                    name = type(self.estimator_).__name__
+                    raise InputError(f"{name} takes no sample_weight")
+                options["sample_weight"] = data.step_weights
+            # Labels as the user knows them (class weights name them), unless the classifier would take
+            # them for something else: numbers that are not whole look like a regression to it.
+            self.uses_codes_ = self.classes_.dtype.kind not in "biuU"
+            labels = data.codes if self.uses_codes_ else self.classes_[data.codes]
+            try:
+                self.estimator_.fit(data.X.matrix, labels, **options)
+            except ValueError as error:
+                if self.classes_.size > 1:
+                    raise
+                only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
+                raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
         return self
 
     def _predict_codes(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
@@ -115,7 +124,8 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
             return super()._predict_codes(X, mask)
         if X.n_steps == 0:
             return np.zeros(0, dtype=np.int64)
-        return np.searchsorted(self.classes_, self.estimator_.predict(X.matrix))
+        found = self.estimator_.predict(X.matrix)
+        return found.astype(np.int64) if self.uses_codes_ else np.searchsorted(self.classes_, found)
 
     def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
         n_labels = self.classes_.size
@@ -148,6 +158,10 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
 
         Up to a constant per sequence these are the max-marginals of the other labelers. Under
         constraints they are the max-marginals themselves.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
         """
         if constraints is not None:
             return super().decision_function(X, lengths=lengths, constraints=constraints)

@@ -99,13 +99,18 @@ class Tagger(BaseEstimator):
         y : list of label sequences
         sample_weight, lengths : passed on to the labeler
         """
-        self.features_ = None if self.features is None else clone(self.features)
-        self.labeler_ = LinearChainCRF() if self.labeler is None else clone(self.labeler)
-        if self.features_ is not None:
-            X = self.features_.fit_transform(X, y)
-            _warn_of_pair_templates(self.features_)
+        features = None if self.features is None else clone(self.features)
+        labeler = LinearChainCRF() if self.labeler is None else clone(self.labeler)
+        if features is not None:
+            X = features.fit_transform(X, y)
+            _warn_of_pair_templates(features)
         options = {"sample_weight": sample_weight, "lengths": lengths}
-        self.labeler_.fit(X, y, **{k: v for k, v in options.items() if v is not None})
+        try:
+            labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
+        finally:
+            # Also after an interrupt that left a usable labeler; a failure keeps the earlier model.
+            if hasattr(labeler, "classes_"):
+                self.features_, self.labeler_ = features, labeler
         return self
 
     @property

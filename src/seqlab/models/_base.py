@@ -6,6 +6,8 @@ checking features against those of `fit`, scoring. Subclasses see only the inter
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +70,17 @@ class BaseLabeler(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Around the work of `fit`: where it fails, the estimator is again what it was before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _read_training(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
         """Convert and check what `fit` was given; set the attributes every labeler has."""
         if y is None:
@@ -103,11 +116,16 @@ class BaseLabeler(BaseEstimator):
         return sequences, layout
 
     def _read_labels(
-        self, y: Any, X: Sequences, layout: Layout, *, partial: bool = False
+        self, y: Any, X: Sequences, layout: Layout, *, partial: bool = False, name: str = "y"
     ) -> EncodedLabels:
         """Codes of given labels among the known classes (unseen ones get a negative code)."""
         return encode_labels(
-            y, X.offsets, stacked=not layout.is_list, classes=self.classes_, partial=partial
+            y,
+            X.offsets,
+            stacked=not layout.is_list,
+            classes=self.classes_,
+            partial=partial,
+            name=name,
         )
 
     def _check_features(self, X: Any, sequences: Sequences, *, reset: bool) -> None:

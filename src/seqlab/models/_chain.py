@@ -8,6 +8,7 @@ goes block by block, so that memory stays bounded and threads share it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,8 @@ class ChainLabeler(BaseLabeler):
             The score is the log-probability of the labeling where the model is a distribution,
             else the model's own score.
         """
-        if n < 1:
-            raise InputError(f"n must be at least 1, got {n}")
+        if not isinstance(n, Integral) or n < 1:
+            raise InputError(f"n must be a whole number of at least 1, got {n!r}")
         sequences, layout = self._read(X, lengths)
         mask = self._mask(constraints, sequences, layout)
         normalise = hasattr(self, "sequence_log_proba")
@@ -99,6 +100,10 @@ class ChainLabeler(BaseLabeler):
 
     def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
         """Max-marginals: the best score of any labeling that has a given label at a given step.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
 
         Returns
         -------
@@ -155,9 +160,8 @@ class ChainLabeler(BaseLabeler):
         if isinstance(constraints, str):
             if self.classes_.dtype.kind not in "US":
                 raise InputError(f"constraints={constraints!r} needs labels that are strings")
-            legal = scheme_mask(self.classes_.tolist(), constraints)
-            return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
-        known = self._read_labels(constraints, X, layout, partial=True)
+            return self._scheme(constraints)
+        known = self._read_labels(constraints, X, layout, partial=True, name="constraints")
         unseen = np.flatnonzero(known.codes == -1)
         if unseen.size:
             sequence, position = X.locate(int(unseen[0]))
@@ -167,6 +171,31 @@ class ChainLabeler(BaseLabeler):
         steps = np.zeros((X.n_steps, self.classes_.size), dtype=bool)
         steps[np.arange(X.n_steps), known.codes] = True
         return Mask(steps=steps)
+
+    def _scheme(self, scheme: str) -> Mask:
+        """The mask of a tag scheme; an error where it would forbid every label but one."""
+        legal = scheme_mask(self.classes_.tolist(), scheme)
+        usable = _reachable(legal.start, legal.transitions) & _reachable(
+            legal.end, legal.transitions.T
+        )
+        if usable.sum() <= 1 < usable.size:
+            tags = ", ".join(self.classes_[~usable][:4])
+            raise InputError(
+                f"under constraints={scheme!r} none of {tags} ... can occur: the labels of this model "
+                "follow another scheme"
+            )
+        return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
+
+
+def _reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Labels that some path from a first label comes to."""
+    reached = first.copy()
+    for _ in range(reached.size):
+        further = reached | (reached[:, None] & transitions).any(axis=0)
+        if (further == reached).all():
+            break
+        reached = further
+    return reached
 
 
 class ProbabilisticChainMixin:

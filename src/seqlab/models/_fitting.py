@@ -30,17 +30,22 @@ class FitResult:
     history: dict[str, list[float]]
     interrupted: KeyboardInterrupt | None = None
 
-    def conclude(self, name: str, max_iter: int) -> None:
-        """Raise a pending interrupt again; warn where the iterations ran out."""
+    def conclude(self, name: str, max_iter: int, hint: str = "") -> None:
+        """Raise a pending interrupt again; warn where the solver ended before its goal."""
         if self.interrupted is not None:
             raise self.interrupted
-        if not self.state.converged:
-            warnings.warn(
-                f"{name} stopped after max_iter={max_iter} iterations before reaching tol "
-                f"(gradient norm {self.state.gradient_norm:.3g}); raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
+        if self.state.converged:
+            return
+        what = f"gradient norm {self.state.gradient_norm:.3g}"
+        if self.state.message:
+            reason = f"{name} stopped after {self.n_iter} iterations: {self.state.message} ({what})"
+        else:
+            reason = (
+                f"{name} stopped after max_iter={max_iter} iterations before reaching tol ({what}); "
+                "raise max_iter or tol"
             )
+        # From here over `fit` and scikit-learn's wrapper around it to the caller.
+        warnings.warn(reason + hint, ConvergenceWarning, stacklevel=4)
 
 
 def drive(

@@ -197,44 +197,48 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         """
         if self.solver == "lbfgs" and self.c1 > 0:
             raise InputError("solver='lbfgs' cannot honour c1 > 0; use 'owlqn' or 'auto'")
-        data = self._read_training(X, y, sample_weight, lengths)
-        sequences = as_csr(data.X)
-        structure = ChainStructure.from_data(
-            sequences,
-            data.codes,
-            self.classes_.size,
-            allowed=data.allowed,
-            all_states=self.all_states,
-            all_transitions=self.all_transitions,
-            min_freq=self.min_freq,
-            boundary=bool(self.boundary),
-            edge_features=self.edge_features,
-        )
-        penalised = _penalised(structure, self.boundary)
-        plain = data.allowed is None and structure.edge is None
-        likelihood = FastChainLikelihood if plain else ChainLikelihood
-        objective = likelihood(
-            structure,
-            sequences,
-            data.codes,
-            data.sequence_weights,
-            self.c2,
-            allowed=data.allowed,
-            miss_cost=self._miss_cost(data),
-            penalised=penalised,
-            n_jobs=self.n_jobs,
-        )
-        name = type(self).__name__
-        large = isinstance(objective, FastChainLikelihood) and pays(objective)
-        tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
-        solver = self._solve(objective, penalised, tol)
-        result = drive(solver, title=name, max_iter=self.max_iter, tol=tol, verbose=self.verbose)
-        self._store(structure.weights(result.state.w))
-        self.n_iter_ = result.n_iter
-        self.converged_ = result.state.converged
-        self.objective_ = result.state.objective
-        self.history_ = result.history
-        result.conclude(name, self.max_iter)
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            sequences = as_csr(data.X)
+            structure = ChainStructure.from_data(
+                sequences,
+                data.codes,
+                self.classes_.size,
+                allowed=data.allowed,
+                all_states=self.all_states,
+                all_transitions=self.all_transitions,
+                min_freq=self.min_freq,
+                boundary=bool(self.boundary),
+                edge_features=self.edge_features,
+            )
+            penalised = _penalised(structure, self.boundary)
+            plain = data.allowed is None and structure.edge is None
+            likelihood = FastChainLikelihood if plain else ChainLikelihood
+            objective = likelihood(
+                structure,
+                sequences,
+                data.codes,
+                data.sequence_weights,
+                self.c2,
+                allowed=data.allowed,
+                miss_cost=self._miss_cost(data),
+                penalised=penalised,
+                n_jobs=self.n_jobs,
+            )
+            name = type(self).__name__
+            large = isinstance(objective, FastChainLikelihood) and pays(objective)
+            tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
+            solver = self._solve(objective, penalised, tol)
+            result = drive(
+                solver, title=name, max_iter=self.max_iter, tol=tol, verbose=self.verbose
+            )
+            self._store(structure.weights(result.state.w))
+            self.n_iter_ = result.n_iter
+            self.converged_ = result.state.converged
+            self.objective_ = result.state.objective
+            self.history_ = result.history
+        hint = "" if self.converged_ else _scale_hint(sequences)
+        result.conclude(name, self.max_iter, hint)
         return self
 
     def _solve(
@@ -279,8 +283,10 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
                 where = np.flatnonzero(self.classes_ == label)
                 if where.size == 0:
                     raise InputError(f"class_weight names {label!r}, which is not a label of y")
-                if not (np.isfinite(weight) and weight > 0):
-                    raise InputError(f"class_weight[{label!r}] is {weight}; it must be positive")
+                if not (isinstance(weight, Real) and np.isfinite(weight) and weight > 0):
+                    raise InputError(
+                        f"class_weight[{label!r}] is {weight!r}; it must be a positive number"
+                    )
                 weights[where[0]] = weight
         return np.where(known, np.log(weights)[np.maximum(data.codes, 0)], 0.0)
 
@@ -303,3 +309,16 @@ def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bo
     counted[structure.slices["start"]] = False
     counted[structure.slices["end"]] = False
     return counted
+
+
+def _scale_hint(X: Sequences) -> str:
+    """A word on the feature that dwarfs the others, where there is one; else nothing."""
+    if X.matrix.nnz == 0:
+        return ""
+    largest = np.zeros(X.n_features)
+    np.maximum.at(largest, X.matrix.indices, np.abs(X.matrix.data))
+    feature = int(np.argmax(largest))
+    if largest[feature] <= 1e6 * np.median(largest[largest > 0]) and largest[feature] < 1e9:
+        return ""
+    name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
+    return f"; {name} has values up to {largest[feature]:.3g}: scale it"

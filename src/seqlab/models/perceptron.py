@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
@@ -26,6 +27,14 @@ from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
 from seqlab.optim import Monitor
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
 from seqlab.structures.perceptron_state import PerceptronState
+
+
+def _has_one_vector(self: StructuredPerceptron) -> bool:
+    return self.combination != "voted"
+
+
+def _decodes_exactly(self: StructuredPerceptron) -> bool:
+    return self.combination != "voted" and self.beam_width is None
 
 
 class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
@@ -75,9 +84,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
 
     Notes
     -----
-    `predict_proba` reads the scores as log-potentials of a chain. They are not calibrated: raise
-    ``temperature`` to make them less extreme. Each pass costs O(T (L^2 + L F)); with a beam of width B,
-    O(T (B L + L F)).
+    `predict_nbest` exists where decoding is exact and one weight vector predicts, `decision_function` where
+    one weight vector predicts (not for "voted"). `predict_proba` of "voted" gives the shares of the votes;
+    else it reads the scores as log-potentials of a chain, which is not calibrated: raise ``temperature``
+    to make them less extreme. Each pass costs O(T (L^2 + L F)); with a beam of width B, O(T (B L + L F)).
 
     References
     ----------
@@ -161,27 +171,33 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             raise InputError("early_update needs a beam: set beam_width")
         if self.early_update and self.combination == "voted":
             raise InputError("early_update goes with 'averaged' or 'last', not with 'voted'")
-        data = self._read_training(X, y, sample_weight, lengths)
-        data.X = as_csr(data.X)
-        structure = ChainStructure.from_data(
-            data.X,
-            data.codes,
-            self.classes_.size,
-            all_states=self.all_states,
-            all_transitions=self.all_transitions,
-            min_freq=self.min_freq,
-            boundary=self.boundary,
-        )
-        state = PerceptronState(structure)
-        votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
-        self.n_iter_, self.converged_ = 0, False
-        with Monitor(type(self).__name__, self.max_iter, self.verbose) as monitor:
+        interrupted = None
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            data.X = as_csr(data.X)
+            structure = ChainStructure.from_data(
+                data.X,
+                data.codes,
+                self.classes_.size,
+                all_states=self.all_states,
+                all_transitions=self.all_transitions,
+                min_freq=self.min_freq,
+                boundary=self.boundary,
+            )
+            state = PerceptronState(structure)
+            votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
+            self.n_iter_, self.converged_ = 0, False
+            monitor = Monitor(type(self).__name__, self.max_iter, self.verbose)
             try:
-                self._run_passes(data, state, votes, monitor)
-            finally:  # an interrupt leaves the weights of the last full pass
-                w = state.current() if self.combination == "last" else state.average()
-                self._store(structure, w, votes, state.n_steps)
-                self.history_ = monitor.history
+                with monitor:
+                    self._run_passes(data, state, votes, monitor)
+            except KeyboardInterrupt as interrupt:  # keep the last full pass
+                interrupted, self.converged_ = interrupt, False
+            w = state.current() if self.combination == "last" else state.average()
+            self._store(structure, w, votes, state.n_steps)
+            self.history_ = monitor.history
+        if interrupted is not None:
+            raise interrupted
         return self
 
     def _run_passes(
@@ -263,6 +279,9 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
 
         blocks = self._run(X, soften, mask)
         return np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
+
+    predict_nbest = available_if(_decodes_exactly)(ChainLabeler.predict_nbest)
+    decision_function = available_if(_has_one_vector)(ChainLabeler.decision_function)
 
     def _vote_shares(self, X: Sequences, mask: Mask | None) -> NDArray[np.float64]:
         """Share of the votes for each label at each step."""

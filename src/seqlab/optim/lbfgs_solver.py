@@ -69,9 +69,7 @@ def lbfgs(
         n_evaluations += found.n_evaluations
         if found.step == 0.0:
             if inverse_hessian.is_empty:
-                state.message = "no further decrease is possible in floating point"
-                state.converged = True
-                yield state
+                yield rule.stuck(state)
                 return
             inverse_hessian.clear()
             continue

@@ -61,13 +61,13 @@ def owlqn(
             return
         inverse_hessian.apply(pseudo, direction)
         np.negative(direction, out=direction)
-        direction[direction * pseudo >= 0.0] = 0.0  # keep only what descends
+        direction[np.sign(direction) != -np.sign(pseudo)] = 0.0  # keep only what descends
         orthant = np.where(w != 0.0, np.sign(w), -np.sign(pseudo))
         step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         improved = False
         for _trial in range(MAX_TRIALS):
             w_new = w + step * direction
-            w_new[w_new * orthant < 0.0] = 0.0
+            w_new[np.sign(w_new) == -orthant] = 0.0
             smooth_new, gradient_new = objective.loss_gradient(w_new)
             n_evaluations += 1
             value_new = smooth_new + float(dot(c1, np.abs(w_new)))
@@ -80,9 +80,7 @@ def owlqn(
             step *= 0.5
         if not improved or not np.any(w_new != w):
             if inverse_hessian.is_empty:
-                state.message = "no further decrease is possible in floating point"
-                state.converged = True
-                yield state
+                yield rule.stuck(state)
                 return
             inverse_hessian.clear()
             continue

@@ -103,3 +103,16 @@ class StoppingRule:
             gap = min(gap, self.SAFETY * (self._values[-1 - period] - objective))
         converged = gap <= self.tol * abs(objective)
         return SolverState(w, objective, norm, gap, bound, n_evaluations, converged)
+
+    def stuck(self, state: SolverState) -> SolverState:
+        """The state where no step decreases the value any more: the optimum, or a dead end.
+
+        It counts as the optimum where floating point allows no more, that is where the last iterations
+        gained next to nothing.
+        """
+        recent = self._values[-1 - self.PERIOD :]
+        at_rest = len(recent) > self.PERIOD and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
+        state.converged = at_rest or state.bound <= 1e-6 * abs(state.objective)
+        if not state.converged:
+            state.message = "no step along the gradient decreases the objective"
+        return state

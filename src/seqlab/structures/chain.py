@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores
 from seqlab.structures.pattern import FeaturePattern, emit
@@ -49,6 +50,18 @@ class ChainWeights:
     end: Floats
     edge_coef: Any = None
 
+    def check(self, n_features: int) -> None:
+        """Raise `InputError` where the parts do not fit each other or the data: kernels trust them."""
+        n_labels = self.coef.shape[0]
+        shapes = {
+            "coef": (self.coef, (n_labels, n_features)),
+            "transitions": (self.transitions, (n_labels, n_labels)),
+            "edge_coef": (self.edge_coef, (n_labels * n_labels, n_features)),
+        }
+        for name, (part, shape) in shapes.items():
+            if part is not None and part.shape != shape:
+                raise InputError(f"{name} has shape {part.shape}, expected {shape}")
+
 
 class ChainMarginals(NamedTuple):
     """Marginals of a block of sequences, as `ChainStructure.add_expected_features` reads them.
@@ -75,6 +88,7 @@ def chain_scores(weights: ChainWeights, X: Sequences, first: int, last: int) -> 
     With edge features the pairwise scores are per step, ``(n_block_steps, n_labels, n_labels)``: callers
     go block by block.
     """
+    weights.check(X.n_features)
     offsets = X.offsets
     begin, stop = int(offsets[first]), int(offsets[last])
     unary = emit(X.matrix, weights.coef, begin, stop)
