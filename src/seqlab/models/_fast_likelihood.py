@@ -47,6 +47,12 @@ class FastChainLikelihood(ChainLikelihood):
         weighted = log_z * self.weights if self._weighted else log_z
         return float(np.sum(weighted)), gradient
 
+    def loss_at_zero(self) -> float:
+        """``f(0)``, without a pass over the data where labels cost the same."""
+        if self.miss_cost is not None:
+            return self.loss(np.zeros(self.n_params))
+        return float(np.log(self.structure.n_labels) * np.sum(self.weights * self.X.lengths))
+
     def curvature(self, w: Floats) -> Floats:
         """Diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
         diagonal = self._pass(w, curvature=True)[1]

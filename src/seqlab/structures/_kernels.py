@@ -81,6 +81,17 @@ def find(starts, columns, feature, column):
 
 
 @njit(nogil=True, cache=True)
+def add_observed(indptr, indices, data, starts, columns, codes, step_weights, out):
+    """``out[f, codes[t]] += step_weights[t] * x[t, f]``: the observed features, summed."""
+    for t in range(indptr.size - 1):
+        if codes[t] >= 0:
+            for k in range(indptr[t], indptr[t + 1]):
+                p = find(starts, columns, indices[k], codes[t])
+                if p >= 0:
+                    out[p] += step_weights[t] * data[k]
+
+
+@njit(nogil=True, cache=True)
 def weight_indices(indptr, indices, starts, columns, codes, out):
     """``out[k]``: index of the weight that entry ``k`` of X fires with its step's column, or -1."""
     for t in range(indptr.size - 1):

@@ -232,17 +232,36 @@ class ChainStructure:
 
     def total_features(self, X: Sequences, codes: Codes, weights: Floats) -> Floats:
         """``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
-        rows, columns, values = self._fired(X, codes)
-        values = values * weights[rows]
-        return np.bincount(columns, values, self.n_params).astype(np.float64, copy=False)
+        matrix, n_labels = as_csr(X).matrix, self.n_labels
+        step_weights = np.repeat(weights, X.lengths)
+        pairs = self._pairs(X, codes)
+        out = np.zeros(self.n_params)
+        self.state.add_observed(matrix, codes, step_weights, out[self.slices["state"]])
+        if self.edge is not None:
+            self.edge.add_observed(matrix, pairs, step_weights, out[self.slices["edge"]])
+        seen = pairs >= 0
+        counts = np.bincount(pairs[seen], step_weights[seen], n_labels * n_labels)
+        has_weight = self.transition_index >= 0
+        out[self.slices["transitions"]] = counts.reshape(n_labels, n_labels)[has_weight]
+        if self.boundary:
+            sequences = np.flatnonzero(X.lengths)
+            first, last = X.offsets[sequences], X.offsets[sequences + 1] - 1
+            weight = weights[sequences]
+            out[self.slices["start"]] = np.bincount(codes[first], weight, n_labels)
+            out[self.slices["end"]] = np.bincount(codes[last], weight, n_labels)
+        return out
+
+    def _pairs(self, X: Sequences, codes: Codes) -> Codes:
+        """Number of the label pair that ends at each step; -1 at the first steps."""
+        previous = previous_codes(codes, X.offsets)
+        return np.where((previous >= 0) & (codes >= 0), previous * self.n_labels + codes, -1)
 
     def _fired(self, X: Sequences, codes: Codes) -> tuple[Codes, Codes, Floats]:
         """Entries (sequence, parameter, value) of the joint features; duplicates add up."""
         matrix, offsets = as_csr(X).matrix, X.offsets
         sequence_of_step = np.repeat(np.arange(len(X)), X.lengths)
         sequence_of_entry = np.repeat(sequence_of_step, np.diff(matrix.indptr))
-        previous = previous_codes(codes, offsets)
-        pairs = np.where((previous >= 0) & (codes >= 0), previous * self.n_labels + codes, -1)
+        pairs = self._pairs(X, codes)
         transition = np.append(self.transition_index.ravel(), -1)[pairs]
         parts = [
             ("state", sequence_of_entry, self.state.fired(matrix, codes), matrix.data),

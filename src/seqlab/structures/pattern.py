@@ -101,6 +101,15 @@ class FeaturePattern:
                 X.indptr, X.indices, X.data, self.starts, self.columns, residual, first, last, out
             )
 
+    def add_observed(
+        self, X: sp.csr_matrix, codes: NDArray[np.int64], step_weights: Floats, out: Floats
+    ) -> None:
+        """Add the summed features of rows with the given columns to ``out``."""
+        starts, columns = self.explicit()
+        _kernels.add_observed(
+            X.indptr, X.indices, X.data, starts, columns, codes, step_weights, out
+        )
+
     def fired(self, X: sp.csr_matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each stored entry of X, the weight it fires with its row's column (-1: none)."""
         if self.columns is None:
