@@ -245,6 +245,7 @@ def test_empty_sequences_at_prediction_are_neutral(entry, data):
     labels = model.predict([X[0], np.zeros((0, 5)), X[1]])
     assert [len(p) for p in labels] == [len(X[0]), 0, len(X[1])]
     assert same([labels[0], labels[2]], model.predict(X[:2]))
+    assert [len(p) for p in model.predict([[], []])] == [0, 0]
     if hasattr(model, "predict_nbest"):
         assert model.predict_nbest([np.zeros((0, 5))], 2)[0][0][0].size == 0
         for bad in (0, 2.5, "3", None):

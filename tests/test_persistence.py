@@ -1,7 +1,9 @@
+import errno
 import io
 import json
 import os
 import pickle
+import re
 import stat
 import subprocess
 import sys
@@ -15,11 +17,17 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from seqlab import ModelFileError, SequenceVectorizer, load, persistence, save
 from seqlab.data import SeqlabError
@@ -319,6 +327,44 @@ class TestRefusals:
         assert load(path, trusted=[name]).value == [1, "a"]
         assert load(path, trusted=Custom).value == [1, "a"]
 
+    @pytest.mark.parametrize("model", [None, {"a": 1}, [1], 3.5, "model", np.eye(2)])
+    def test_what_is_no_estimator(self, model, path):
+        with pytest.raises(ModelFileError, match="only estimators and transformers can be saved"):
+            save(model, path)
+        assert os.listdir(path.parent) == []
+
+    def test_a_class_is_no_estimator(self, path):
+        with pytest.raises(ModelFileError, match=r"is a class: save an estimator, .*\(\)"):
+            save(SequenceVectorizer, path)
+
+    @pytest.mark.parametrize(
+        ("classifier", "name"),
+        [
+            (DecisionTreeClassifier(), "sklearn.tree._tree.Tree"),
+            (RandomForestClassifier(2), "sklearn.tree._tree.Tree"),
+            (GradientBoostingClassifier(n_estimators=2), "sklearn.tree._tree.Tree"),
+            (
+                HistGradientBoostingClassifier(max_iter=2),
+                "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+            ),
+        ],
+    )
+    def test_trees_must_be_named(self, classifier, name, path):
+        from seqlab import IndependentLabeler
+
+        rows = [np.arange(12.0).reshape(6, 2), np.ones((3, 2))]
+        model = IndependentLabeler(classifier).fit(rows, [list("abcabc"), list("aab")])
+        why = re.escape("a crafted file could crash the process")
+        what = re.escape(f"trusted=['{name}']")
+        with pytest.raises(ModelFileError, match=rf"{why}.*pass {what} to save\(\) and load\(\)"):
+            save(model, path)
+        save(model, path, trusted=[name])
+        with pytest.raises(ModelFileError, match=rf"not trusted: {re.escape(name)}.*{why}.*{what}"):
+            load(path)
+        restored = load(path, trusted=[name])
+        for a, b in zip(restored.predict(rows), model.predict(rows), strict=True):
+            assert a.tolist() == b.tolist()
+
     def test_local_classes_cannot_come_back(self, path):
         class Local(BaseEstimator):
             pass
@@ -341,6 +387,38 @@ class TestWriting:
                     save(SequenceVectorizer(), path)
             assert os.listdir(path.parent) == [path.name]
             assert load(path).min_count == 7
+
+    @pytest.mark.parametrize(
+        ("number", "kind"),
+        [
+            (errno.EACCES, PermissionError),
+            (errno.EROFS, OSError),
+            (errno.ENOSPC, OSError),
+        ],
+    )
+    def test_errors_name_what_the_user_knows(self, path, monkeypatch, number, kind):
+        def fail(name, *_):
+            raise OSError(number, os.strerror(number), str(name))
+
+        monkeypatch.setattr(os, "open", fail)
+        with pytest.raises(kind) as caught:
+            save(SequenceVectorizer(), path)
+        assert caught.value.errno == number
+        assert repr(str(path)) in str(caught.value)
+        assert caught.value.filename == os.path.realpath(path.parent)
+        assert ".tmp" not in str(caught.value)
+
+    def test_missing_folder_is_named(self, path):
+        with pytest.raises(FileNotFoundError) as caught:
+            save(SequenceVectorizer(), path.parent / "missing" / "model.seqlab")
+        assert caught.value.filename == os.path.realpath(path.parent / "missing")
+        assert ".tmp" not in str(caught.value)
+
+    def test_a_folder_is_no_target(self, path):
+        path.mkdir()
+        with pytest.raises(IsADirectoryError, match="cannot save to a folder"):
+            save(SequenceVectorizer(), path)
+        assert os.listdir(path.parent) == [path.name]
 
     @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
     def test_permissions(self, path):

@@ -17,6 +17,7 @@ target in one step.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -36,6 +37,13 @@ from sklearn.base import BaseEstimator
 import seqlab
 from seqlab.data.errors import SeqlabError
 
+# What a crafted file could use to crash the process: scikit-learn follows the node numbers in
+# them without looking, so that trusting the type would be trusting the numbers
+# (skops-dev/skops#535). A caller who knows where the file comes from may.
+_TREE_TYPES = {
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+}
 _SPARSE_FORMS = ("matrix", "array")
 TRUSTED_TYPES = (
     "seqlab.data.sequences.Sequences",
@@ -81,7 +89,7 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
 
     Parameters
     ----------
-    model : estimator
+    model : estimator or transformer
         Fitted or not.
     path : str or path-like
     trusted : iterable of str or type, default=()
@@ -91,12 +99,23 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
     Raises
     ------
     ModelFileError
-        If the model holds something `load` would refuse, such as a function of yours; the message
-        says where. Nothing is written then.
+        If the model is no estimator, or holds something `load` would refuse, such as a function of
+        yours; the message says where. Nothing is written then.
+    OSError
+        If the file cannot be written: the folder is missing or read-only, the disk is full.
 
     See Also
     --------
     load : Read the file.
+
+    Notes
+    -----
+    Fitted trees of scikit-learn (decision trees, random forests, gradient boosting) are not trusted
+    unless named: they are tables of node numbers that scikit-learn follows without checking, and a
+    crafted file could crash the process. To save and load such a model, pass
+    ``trusted=["sklearn.tree._tree.Tree"]`` to both; histogram gradient boosting needs
+    ``trusted=["sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]``. In `load`, do
+    so only for files from a source you trust.
 
     Examples
     --------
@@ -109,8 +128,23 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
     ...     load(path).get_feature_names_out().tolist()
     ['w=to', 'w=be']
     """
+    if isinstance(model, type):
+        raise ModelFileError(f"{model.__name__} is a class: save an estimator, {model.__name__}()")
+    if not hasattr(model, "get_params"):
+        raise ModelFileError(
+            f"only estimators and transformers can be saved (with get_params), got {model!r:.60}"
+        )
     data = _to_bytes(model, _type_names(trusted))
-    _replace(Path(os.path.realpath(path)), data)
+    target = Path(os.path.realpath(path))
+    if target.is_dir():  # else only the last step would fail, with an error that differs by system
+        raise IsADirectoryError(errno.EISDIR, "cannot save to a folder", os.fspath(path))
+    try:
+        _replace(target, data)
+    except OSError as error:  # it names our temporary file, of which the user knows nothing
+        if error.errno is None:
+            raise
+        what = f"cannot save to {os.fspath(path)!r}: {error.strerror}"
+        raise OSError(error.errno, what, str(target.parent)) from None
 
 
 def load(path: PathLike, *, trusted: Trusted = ()) -> Any:
@@ -123,7 +157,8 @@ def load(path: PathLike, *, trusted: Trusted = ()) -> Any:
     path : str or path-like
     trusted : iterable of str or type, default=()
         Types (full names, or the types) that the file may hold beyond those of seqlab and
-        scikit-learn. Name only what you know: their code runs.
+        scikit-learn. Name only what you know: their code runs. Fitted trees of scikit-learn must
+        be named, see `save`.
 
     Returns
     -------
@@ -192,8 +227,17 @@ def _refusal(model: Any, name: str, untrusted: set[str]) -> str:
     ]
     said += [f"{name} holds a {full}" for full in sorted(untrusted - set(found))]
     return (
-        f"{', '.join(said)}, which load() would refuse; pass "
+        f"{', '.join(said)}, which load() would refuse{_why_no_trees(untrusted)}; pass "
         f"trusted={sorted(untrusted)} to save() and load() if you know that code"
+    )
+
+
+def _why_no_trees(untrusted: set[str]) -> str:
+    if not untrusted & _TREE_TYPES:
+        return ""
+    return (
+        " (trees of scikit-learn are not trusted by default, because a crafted file could crash the "
+        "process when the model predicts; files of your own are safe)"
     )
 
 
@@ -234,8 +278,9 @@ def _from_bytes(data: bytes, path: str, trusted: list[str]) -> Any:
             untrusted = set(skops_io.get_untrusted_types(data=data)) - set(trusted)
             if untrusted:
                 raise ModelFileError(
-                    f"it holds types that are not trusted: {', '.join(sorted(untrusted))}; pass "
-                    "trusted=[...] if you know where the file comes from"
+                    f"it holds types that are not trusted: {', '.join(sorted(untrusted))}"
+                    f"{_why_no_trees(untrusted)}; pass trusted={sorted(untrusted)} if you know "
+                    "where the file comes from"
                 )
             model = skops_io.loads(data, trusted=trusted)
         except ModelFileError as error:

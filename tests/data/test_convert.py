@@ -176,6 +176,78 @@ def test_stacked_symbolic_with_lengths():
     assert not layout.is_list
 
 
+@pytest.mark.parametrize("kind", [list, set, frozenset, np.array])
+def test_stacked_bags_with_lengths(kind):
+    flat = [kind(bag) for bag in (["w=a"], ["w=b", "n"], ["w=a"])]
+    nested = [flat[:1], flat[1:]]
+    expected = SequenceVectorizer().fit_transform(nested)
+    for X in (flat, iter(flat), object_array(flat)):
+        vectorizer = SequenceVectorizer()
+        sequences, layout = as_sequences(X, [1, 2], vectorizer=vectorizer, fit_vectorizer=True)
+        assert layout == Layout(is_list=False, symbolic=True)
+        assert sequences.lengths.tolist() == [1, 2]
+        assert sequences.matrix.sum() == expected.matrix.sum()
+    with pytest.raises(InputError, match="SequenceVectorizer"):
+        as_sequences(flat, [1, 2])
+
+
+def test_stacked_bags_that_are_empty_or_no_bags():
+    vectorizer = SequenceVectorizer().fit([[["a"]]])
+    sequences, _ = as_sequences([[], ["a"], []], [2, 1], vectorizer=vectorizer)
+    assert dense(sequences).tolist() == [[0], [1], [0]]
+    sequences, layout = as_sequences([[], []], [1, 1], vectorizer=vectorizer)
+    assert (sequences.n_steps, layout.is_list) == (2, False)
+    for X, message in [
+        ([("to", "TO")], r"X\[0\] is a tuple.*Templates"),
+        (["to"], r"X\[0\] is a string"),
+        ([[["a"]]], "lengths= belongs to one stacked matrix"),
+        ([[], [["a"]]], "lengths= belongs to one stacked matrix"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            as_sequences(X, [1], vectorizer=vectorizer)
+
+
+def test_nothing_but_empty_sequences_have_an_unknown_number_of_features():
+    for X in ([[]], [[], []], iter([[]]), [np.zeros((0, 0)), []]):
+        sequences, layout = as_sequences(X)
+        assert layout == Layout(is_list=True, empty=True)
+        assert sequences.n_steps == 0
+    for X in ([np.zeros((0, 2))], [[], A], [[], np.zeros((0, 2))], np.zeros((0, 3)), A):
+        assert not as_sequences(X)[1].empty
+    vectorizer = SequenceVectorizer().fit([[["a"]]])
+    sequences, layout = as_sequences([[]], vectorizer=vectorizer)
+    assert layout == Layout(is_list=True, symbolic=True)
+    assert sequences.n_features == 1
+
+
+def test_frames_with_text_and_two_columns_of_one_name():
+    text = pd.DataFrame([["x", "y"]], columns=["a", "b"])
+    twice = pd.DataFrame([["x", "y"]], columns=["a", "a"])
+    with pytest.raises(InputError, match=r"X\[1\] has two columns named 'a'"):
+        as_sequences([text, twice], vectorizer=SequenceVectorizer(), fit_vectorizer=True)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
+def test_sparse_indices_outside_are_named(form):
+    broken = form(np.eye(2))
+    broken.indices[1] = 99
+    with pytest.raises(
+        InputError, match=r"X\[1\].* has the (row|column) index 99, but there are 2"
+    ):
+        as_sequences([sp.csr_matrix(np.eye(2)), broken])
+    with pytest.raises(InputError, match=r"X.* has the (row|column) index 99"):
+        as_sequences(broken, lengths=[1, 1])
+
+
+def test_repeated_sparse_entries_are_summed():
+    twice = sp.csr_matrix((np.ones(3), [1, 0, 1], [0, 3]), shape=(1, 2))
+    for X in ([twice], twice):
+        matrix = as_sequences(X)[0].matrix
+        assert matrix.nnz == 2
+        assert matrix.toarray().tolist() == [[1, 2]]
+    assert twice.nnz == 3
+
+
 def test_an_empty_bag_is_symbolic_for_a_model_of_symbols():
     vectorizer = SequenceVectorizer().fit([[["a"]]])
     sequences, _ = as_sequences([[[]], []], vectorizer=vectorizer)
@@ -222,10 +294,26 @@ REJECTED = [
     ([A, [{"a": 1}]], r"X\[1\]\[0\] is a dict"),
     ([A, {"a": 1}], r"X\[1\] is a dict"),
     ([A, 3], r"X\[1\] is a number"),
-    ([[[1, 2]], [["a", "b"]]], r"X\[1\] is an array of dtype <U1"),
-    ([[[1, "b"]]], r"X\[0\] is an array of dtype|X\[0\].* is a string"),
+    ([[[1, 2]], [["a", "b"]]], r"X\[1\]\[0\] holds a string as feature 0, but numbers are"),
+    ([[[1, 2], [1, "b"]]], r"X\[0\]\[1\] holds a string as feature 1, but numbers are"),
+    ([[1, "b"], [1, 2]], r"X\[0\] holds a string as feature 1"),
+    ([[[1, [2, 3]]]], r"X\[0\]\[0\] holds a list as feature 1"),
     ([np.array([["a", "b"]])], r"X\[0\] is an array of dtype <U1"),
-    ([np.array([[1.0, "b"]], dtype=object)], r"X\[0\]\[0, 1\] is a string"),
+    ([np.array([[1.0, "b"]], dtype=object)], r"X\[0\]\[0\] feature 1 is a string"),
+    ([A, [[1, 2], [10**400, 2]]], r"X\[1\]\[1\] feature 0 is a number too large for a float"),
+    ([[1, 2], [3, 10**400]], r"X\[1\] feature 1 is a number too large"),
+    (np.array([[[1, -(10**400)]]], dtype=object), r"X\[0\]\[0\] feature 1 is a number too large"),
+    ([frame(A), frame([[1, 10**400]])], r"X\[1\]\[0\] feature 1 is a number too large"),
+    ([[[1, {}]]], r"X\[0\]\[0\] feature 1 is not a number"),
+    ([[[1, None]]], r"contains NaN: X\[0\] position 0 feature 1"),
+    (frame(A, "aa"), "X has two columns named 'a'.*different names"),
+    ([frame(A), frame(A, "bb")], r"X\[1\] has two columns named 'b'|X\[1\] has columns"),
+    ([frame(A, "aa")], r"X\[0\] has two columns named 'a'"),
+    (frame([["x", "y"]], "aa"), "X has two columns named 'a'"),
+    ([pd.Series([1.0, 2.0]), pd.Series([3.0])], r"X\[0\] is a pandas Series, .* 2-D table.*wrap"),
+    ([pd.Series(["to", "be"])], r"X\[0\] is a pandas Series, .* 2-D table"),
+    ([A, pd.Series([1.0, 2.0])], r"X\[1\] is a pandas Series"),
+    ([np.array(1.0)], r"X\[0\] is a number"),
     ([frame(A), A], r"X\[1\] is no data frame but X\[0\] is a data frame"),
     ([A, frame(A)], r"X\[1\] is a data frame but X\[0\] is no data frame"),
     ([frame(A), frame(B, "ba")], r"X\[1\] has columns \['b', 'a'\] but X\[0\] has \['a', 'b'\]"),
@@ -281,6 +369,17 @@ def test_large_finite_numbers_pass():
         ([50.0, 50.0], "lengths must be a list of integers"),
         ([[50, 50]], "lengths must be a list of integers"),
         ([], "lengths sum to 0 but X has 100 rows"),
+        (8, "lengths must be a list of integers, one per sequence, got 8"),
+        ("64", "lengths must be a list of integers, one per sequence, got '64'"),
+        ({100}, "lengths must be a list of integers"),
+        (np.array(100), "lengths must be a list of integers"),
+        ([50, 50.5], r"lengths\[1\] is 50.5"),
+        (np.array([50.0, 49.5]), r"lengths\[1\] is 49.5"),
+        ([50, "50"], r"lengths\[1\] is '50'"),
+        ([100, None], r"lengths\[1\] is None"),
+        ([True] * 100, r"lengths\[0\] is True"),
+        ([[50], [25, 25]], "lengths must be a list of integers"),
+        ([2**62] * 4 + [100], "lengths sum to 18446744073709551716"),
     ],
 )
 def test_lengths_are_checked(lengths, message):

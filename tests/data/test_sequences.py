@@ -97,11 +97,139 @@ def test_canonical_types_and_names():
         (np.eye(2), [1, 2], "offsets must run"),
         (np.eye(2), [0, 2, 1, 2], "must not decrease"),
         (np.zeros(3), [0, 3], "Expected 2D array"),
+        (sp.coo_array(np.zeros(3)), [0, 3], "Expected 2D array"),
+        ([["a"]], [0, 1], "matrix must be numbers"),
+        ([[{}]], [0, 1], "matrix must be numbers"),
+        (np.zeros((1, 1), dtype=complex), [0, 1], "matrix must be numbers.*complex"),
+        ([[1], [1, 2]], [0, 2], "matrix must be numbers"),
+        (np.eye(3), [0, 1.5, 3], r"offsets\[1\] is 1.5"),
+        (np.eye(3), [0.0, 3.0], "offsets must be integers"),
+        (np.eye(1), [False, True], "offsets must be integers"),
+        (np.eye(3), [0, None, 3], r"offsets\[1\] is None"),
+        (np.eye(3), ["0", "3"], "offsets must be integers"),
+        (np.eye(3), [[0], [1, 3]], "offsets must be a list of integers"),
+        (np.eye(3), 3, "offsets must run"),
+        (np.eye(3), [], "offsets must run"),
     ],
 )
 def test_bad_parts(matrix, offsets, words):
     with pytest.raises(InputError, match=words):
         Sequences(matrix, offsets)
+
+
+def broken(form="csr", *, indices=None, indptr=None):
+    """A 3 x 3 identity whose index arrays were changed behind SciPy's back."""
+    matrix = sp.eye(3, format=form)
+    if indices is not None:
+        matrix.indices = np.array(indices)
+    if indptr is not None:
+        matrix.indptr = np.array(indptr)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        (
+            sp.csr_matrix((np.ones(2), np.array([0, 99]), np.array([0, 1, 2])), shape=(2, 3)),
+            r"matrix\[1\] has the column index 99, but there are 3 columns",
+        ),
+        (broken(indices=[0, 1, -1]), r"matrix\[2\] has the column index -1"),
+        (broken(indices=[3, 1, 2]), r"matrix\[0\] has the column index 3"),
+        (broken(indices=[0, 2**40, 2]), r"matrix\[1\] has the column index 1099511627776"),
+        (broken("csc", indices=[0, 7, 2]), "matrix has the row index 7, but there are 3 rows"),
+        (broken("bsr", indices=[0, 7, 2]), r"matrix\[1\] has the column index 7"),
+        (broken(indptr=[0, 2, 1, 3]), "damaged CSR matrix: indptr must rise"),
+        (broken(indptr=[1, 1, 2, 3]), "damaged CSR"),
+        (broken(indptr=[0, 1, 2, 9]), "damaged CSR"),
+        (broken(indptr=[0, 1, 3]), "damaged CSR.*in 4 numbers"),
+        (broken("csc", indptr=[0, 9, 2, 3]), "damaged CSC"),
+        (broken(indices=[0, 1]), "damaged CSR"),
+    ],
+)
+def test_sparse_matrices_that_point_outside(matrix, words):
+    with pytest.raises(InputError, match=words):
+        Sequences(matrix, [0, matrix.shape[0]])
+
+
+def test_sparse_matrices_of_other_formats_that_point_outside():
+    coo = sp.eye(3, format="coo")
+    coo.col[1] = -4
+    lil = sp.eye(3, format="lil")
+    lil.rows[1] = [8]
+    for matrix, index in ((coo, -4), (lil, 8)):
+        with pytest.raises(InputError, match=rf"matrix\[1\] has the column index {index}"):
+            Sequences(matrix, [0, 3])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+def test_every_sparse_format(form):
+    given_ = np.arange(8.0).reshape(4, 2) % 3
+    for kind in (sp.csr_matrix, sp.csr_array):
+        sequences = Sequences(kind(given_).asformat(form), [0, 1, 4])
+        np.testing.assert_array_equal(dense(sequences.matrix), given_)
+    assert Sequences(sp.csr_matrix((0, 3)).asformat(form), [0]).shape == (0, 3)
+
+
+def test_repeated_entries_are_summed_on_a_copy():
+    twice = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), [1, 0, 1], [0, 3, 3]), shape=(2, 2))
+    parts = [part.copy() for part in (twice.data, twice.indices, twice.indptr)]
+    sequences = Sequences(twice, [0, 2])
+    assert sequences.matrix.nnz == 2
+    np.testing.assert_array_equal(dense(sequences.matrix), [[2, 5], [0, 0]])
+    for part, before in zip((twice.data, twice.indices, twice.indptr), parts, strict=True):
+        np.testing.assert_array_equal(part, before)
+    twice.has_canonical_format = True  # a flag left over from other data
+    assert Sequences(twice, [0, 2]).matrix.nnz == 2
+
+
+def test_what_is_right_already_is_not_copied():
+    unsorted = sp.csr_matrix((np.ones(2), np.array([1, 0], np.int32), [0, 2]), shape=(1, 2))
+    for matrix in (sp.eye(3, format="csr"), unsorted):
+        sequences = Sequences(matrix, [0, matrix.shape[0]])
+        assert np.shares_memory(sequences.matrix.data, matrix.data)
+        assert np.shares_memory(sequences.matrix.indices, matrix.indices)
+
+
+def test_parts_of_sequences_are_as_canonical_as_the_whole():
+    for sequences in (make([2, 0, 3]), make([2, 0, 3], sparse=True)):
+        part = sequences[[2, 0, 2]]
+        again = Sequences(part.matrix, part.offsets)
+        assert type(again.matrix) is type(part.matrix)
+        assert part.offsets.dtype == np.int64
+        assert not part.offsets.flags.writeable
+        if part.is_sparse:
+            assert part.matrix.indices.dtype == part.matrix.indptr.dtype == np.int32
+        else:
+            assert part.matrix.flags.c_contiguous
+
+
+def test_from_list():
+    a, b = np.arange(4.0).reshape(2, 2), np.array([[9.0, 8.0]])
+    forms = [[a, b], [a.tolist(), b.tolist()], [a, sp.csr_matrix(b)], (m for m in (a, b))]
+    for items in forms:
+        sequences = Sequences.from_list(items)
+        assert sequences.offsets.tolist() == [0, 2, 3]
+        np.testing.assert_array_equal(dense(sequences.matrix), np.vstack([a, b]))
+    assert Sequences.from_list([a, np.zeros((0, 2))]).lengths.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], "items is empty: at least one sequence"),
+        ([np.eye(2), np.eye(3)], r"items\[1\] has 3 features but items\[0\] has 2"),
+        ([np.eye(2), sp.eye(3, format="csr")], r"items\[1\] has 3 features"),
+        ([np.eye(2), [1, 2]], r"got 1D array instead: items\[1\] must be steps x features"),
+        ([[[1, 2], [3]]], r"items\[0\] must be numbers, steps x features"),
+        ([np.eye(2), [{"w": "a"}]], r"items\[1\]"),
+        ([[["w=a"]]], r"items\[0\] must be numbers"),
+        ([np.eye(3), broken(indices=[0, 5, 1])], r"items\[1\]\[1\] has the column index 5"),
+    ],
+)
+def test_from_list_names_the_item(items, words):
+    with pytest.raises(InputError, match=words):
+        Sequences.from_list(items)
 
 
 def test_wrong_number_of_names():

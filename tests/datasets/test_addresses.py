@@ -78,10 +78,22 @@ def test_seed_decides():
     assert one != make_addresses(50, random_state=4, return_X_y=True)
 
 
-@pytest.mark.parametrize("options", [{"countries": ["xx"]}, {"countries": []}, {"noise": 2}])
-def test_bad_parameters(options):
-    with pytest.raises(InputError):
-        make_addresses(2, **options)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"countries": ["xx"]}, "no style 'xx'"),
+        ({"countries": []}, "countries is empty"),
+        ({"countries": "us"}, r"countries is a list of codes, got 'us'; write \['us'\]"),
+        ({"noise": 2}, "noise is a share"),
+        ({"n": 0}, "n must be an integer of at least 1, got 0"),
+        ({"n": -1}, "n must be an integer"),
+        ({"n": "us"}, "n must be an integer"),
+        ({"n": 2.0}, "n must be an integer"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(InputError, match=message):
+        make_addresses(**{"n": 2, **options})
 
 
 def test_shares_of_chosen_countries():

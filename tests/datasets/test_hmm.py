@@ -110,7 +110,26 @@ def test_seed_decides_and_own_parameters_win():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"preset": "emission"}, "preset"),
+        (
+            {"preset": "emission"},
+            "preset must be one of 'transition', 'both', None, got 'emission'",
+        ),
+        ({"preset": "Transitions"}, "did you mean 'transition'"),
+        ({"preset": ["both"]}, "preset must be one of"),
+        ({"encoding": "one-hot"}, "did you mean 'onehot'"),
+        ({"n_sequences": "both"}, "n_sequences must be an integer, got 'both'.*preset='both'"),
+        ({"n_sequences": 0}, "n_sequences must be an integer of at least 1, got 0"),
+        ({"n_sequences": -3}, "n_sequences must be an integer of at least 1"),
+        ({"n_sequences": 2.5}, "n_sequences must be an integer"),
+        ({"n_labels": 1}, "n_labels must be an integer of at least 2"),
+        ({"n_observations": 0}, "n_observations must be an integer of at least 2"),
+        ({"ko": 0}, "ko must lie in"),
+        ({"kl": 1.5}, "kl must lie in"),
+        ({"po": "x"}, "po is a probability, got 'x'"),
+        ({"length": -1}, "length"),
+        ({"length": 2.5}, "length"),
+        ({"length": "50"}, "length"),
+        ({"length": (1, 2, 3)}, "length"),
         ({"preset": None}, "give kl, ko, pl, po"),
         ({"encoding": "dense"}, "encoding"),
         ({"ko": 40}, "ko must lie in 1..39"),
@@ -122,3 +141,11 @@ def test_seed_decides_and_own_parameters_win():
 def test_bad_parameters(options, message):
     with pytest.raises(InputError, match=message):
         make_hmm_sequences(**{"n_sequences": 1, "length": 2, **options})
+
+
+def test_counts_of_numpy_and_bad_number_of_steps():
+    data = make_hmm_sequences(np.int64(2), np.int32(3), ko=np.int64(2), random_state=0)
+    assert [len(y) for y in data.target] == [3, 3]
+    for n_steps in (0, -1, 1.5):
+        with pytest.raises(InputError, match="n_steps must be an integer of at least 1"):
+            hmm_bayes_ceilings([0.5, 0.5], np.eye(2), np.eye(2), n_steps=n_steps)

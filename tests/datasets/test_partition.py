@@ -85,3 +85,16 @@ def test_seed_and_bad_parameters():
     for options in ({"n_labels": 1}, {"mean_run": 2}, {"n_runs": (3, 2)}):
         with pytest.raises(InputError):
             make_partition_sequences(2, **options)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "two", None, True])
+@pytest.mark.parametrize("name", ["n_sequences", "n_labels", "n_features"])
+def test_counts_are_positive_integers(name, count):
+    with pytest.raises(InputError, match=f"{name} must be an integer of at least"):
+        make_partition_sequences(**{name: count})
+
+
+@pytest.mark.parametrize("n_runs", [3, (2,), (0, 2), (1.5, 2), "26", (1, 2, 3)])
+def test_number_of_runs_is_a_range(n_runs):
+    with pytest.raises(InputError, match="n_runs must be"):
+        make_partition_sequences(2, n_runs=n_runs)

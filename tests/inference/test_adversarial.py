@@ -241,3 +241,42 @@ def test_wrong_arguments():
         sample(scores, -1)
     with pytest.raises(InputError, match=r"mask\.steps"):
         viterbi(scores, mask=Mask(steps=np.ones((2, 2), dtype=bool)))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"steps": [True, False]}, r"mask\.steps must have 2 dimensions, got shape \(2,\)"),
+        ({"steps": [[1, 2]]}, r"mask\.steps\[0, 1\] is 2, but True or False"),
+        ({"steps": [[1, 0.5]]}, r"mask\.steps must be boolean.*float64"),
+        ({"steps": np.zeros((2, 2))}, r"mask\.steps must be boolean"),
+        ({"steps": [[True], [True, False]]}, r"mask\.steps must be a boolean array"),
+        ({"steps": [[True, None]]}, r"mask\.steps must be boolean.*object"),
+        ({"transitions": np.ones((2, 3), dtype=bool)}, r"mask\.transitions must be square"),
+        ({"transitions": np.ones((2, 2, 2), dtype=bool)}, r"transitions must have 2 dimensions"),
+        ({"start": [[True]]}, r"mask\.start must have 1 dimensions"),
+        ({"end": [0, -1]}, r"mask\.end\[1\] is -1"),
+        ({"end": ["a"]}, r"mask\.end must be boolean"),
+        ({"start": True}, r"mask\.start must have 1 dimensions"),
+    ],
+)
+def test_masks_are_checked_when_made(parts, message):
+    with pytest.raises(InputError, match=message):
+        Mask(**parts)
+
+
+def test_masks_of_lists_and_integers():
+    transitions = np.eye(2, dtype=np.int8)
+    mask = Mask(steps=[[1, 0], [1, 1]], transitions=transitions, start=[True, False])
+    assert mask.steps.dtype == mask.transitions.dtype == mask.start.dtype == bool
+    assert mask.end is None
+    assert transitions.dtype == np.int8
+    scores = ChainScores(np.array([[0.0, 5.0], [0.0, 1.0]]), np.zeros((2, 2)))
+    assert viterbi(scores, mask=mask).labels.tolist() == [0, 0]
+    given = np.ones((2, 2), dtype=bool)
+    assert Mask(steps=given).steps is given
+    assert Mask(steps=np.zeros((0, 2))).steps.dtype == bool
+    both = mask & Mask(steps=[[1, 1], [0, 1]], end=[0, 1])
+    assert both.steps.tolist() == [[True, False], [False, True]]
+    with pytest.raises(InputError, match="steps have the shapes"):
+        mask & Mask(steps=[[1, 1]])

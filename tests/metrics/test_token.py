@@ -150,6 +150,14 @@ def test_confusion_with_chosen_labels():
         ([["a"]], [[["a"]]], r"y_pred\[0\]\[0\] is \['a'\]"),
         ([["a"]], [np.zeros((1, 2))], r"y_pred\[0\] has 2 dimensions"),
         (np.zeros((1, 1, 1)), [["a"]], "y_true must have one or two dimensions"),
+        ([["a"], ["b", float("nan")]], [["a"], ["b", "b"]], r"y_true\[1\]\[1\] is nan: only known"),
+        ([[1.0, 2.0]], [np.array([1.0, np.nan])], r"y_pred\[0\]\[1\] is nan: only known"),
+        (np.array([1.0, np.nan]), np.array([1.0, np.nan]), r"y_true\[1\] is nan"),
+        (np.array([[1.0, np.nan]]), [[1.0, 1.0]], r"y_true\[0\]\[1\] is nan"),
+        (pd.Series(["a", None]), ["a", "b"], r"y_true\[1\] is (nan|None)"),
+        ([["a", pd.NA]], [["a", "b"]], r"y_true\[0\]\[1\] is <NA>"),
+        ([["a", frozenset("b")]], [["a", "b"]], r"y_true\[0\]\[1\] is frozenset"),
+        ([["a", ([],)]], [["a", "b"]], r"y_true\[0\]\[1\] is \(\[\],\)"),
         ("abc", "abc", "y_true must be a list of label sequences, got str"),
         (None, [["a"]], "y_true must be a list of label sequences, got NoneType"),
     ],
@@ -172,6 +180,9 @@ def test_nothing_to_score():
 def test_bad_lengths_and_weights():
     with pytest.raises(InputError, match="sum to the 3 labels"):
         token_accuracy(["a"] * 3, ["a"] * 3, lengths=[1, 1])
+    for lengths in (3, [1.5, 2.5], "3", ["3"], [4, -1]):
+        with pytest.raises(InputError, match="lengths"):
+            token_accuracy(["a"] * 3, ["a"] * 3, lengths=lengths)
     with pytest.raises(InputError, match="belongs to stacked labels"):
         token_accuracy([["a"]], [["a"]], lengths=[1])
     with pytest.raises(InputError, match=r"shape \(1,\) but there are 2 sequences"):

@@ -15,38 +15,34 @@ Iterators are read sequence by sequence: the raw Python objects are never all he
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from seqlab.data._matrices import (
+    RESHAPE_HINT,
+    WRAP_HINT,
+    check_columns,
+    describe,
+    frame_is_numeric,
+    frame_names,
+    is_frame,
+    is_number,
+    numeric_matrix,
+    refuse_series,
+    refuse_step,
+    rows_matrix,
+    stack_numeric,
+)
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Matrix, Sequences
+from seqlab.data.sequences import Sequences, integer_lengths
 
 Kind = Literal["numeric", "symbolic"]
-
-_TUPLE_HINT = (
-    "tuples are columns such as (word, pos); build features with seqlab.Templates, "
-    "e.g. Tagger(Templates.default(), ...)"
-)
-_STRING_HINT = (
-    "a step is a dict, a list or set of attribute strings, or a row of numbers; "
-    "build features from raw tokens with seqlab.Templates"
-)
-_WRAP_HINT = "X is a list of sequences; wrap a single sequence in a list: [X]"
-_RESHAPE_HINT = (
-    "Reshape your data: array.reshape(-1, 1) if each step has a single feature, "
-    "array.reshape(1, -1) if it is a single step"
-)
-
-
-class InputTypeError(InputError, TypeError):
-    """A value of a type that cannot be a number; also a `TypeError`, as scikit-learn raises."""
 
 
 class Vectorizer(Protocol):
@@ -72,6 +68,9 @@ class Layout:
         matrix.
     symbolic : bool
         Whether a vectorizer produced the numbers.
+    empty : bool
+        Whether a list held nothing but empty sequences: the `Sequences` have no step and no
+        column, and the number of features is unknown rather than 0.
 
     Examples
     --------
@@ -84,6 +83,7 @@ class Layout:
 
     is_list: bool
     symbolic: bool = False
+    empty: bool = False
 
     def restore(self, stacked: Any, offsets: ArrayLike) -> Any:
         """Give a result with one row per step the form of the input.
@@ -119,7 +119,7 @@ def as_sequences(
         A sequence is a 2-D array, a list of rows of numbers, a sparse matrix or a data frame; or,
         with a vectorizer, a list of dicts, a list of bags of strings or a data frame with text.
     lengths : iterable of int, optional
-        Steps per sequence, when X is one stacked matrix.
+        Steps per sequence, when X is one stacked matrix, or one flat list of steps.
     vectorizer : object with transform, optional
         Used for symbolic X only.
     fit_vectorizer : bool, default=False
@@ -146,10 +146,11 @@ def as_sequences(
         _refuse_lengths(lengths)
         sequences, layout = X, Layout(is_list=True)
     elif sp.issparse(X) or isinstance(X, np.ndarray) or is_frame(X):
+        check_columns(X, "X")
         if is_frame(X) and not frame_is_numeric(X):
             pieces = _cut(X, lengths)
             return _vectorize(pieces, vectorizer, fit_vectorizer, "X is a data frame with text")
-        matrix, names = _numeric_matrix(X, "X"), _frame_names(X)
+        matrix, names = numeric_matrix(X, "X"), frame_names(X)
         if isinstance(matrix, np.ndarray) and matrix.ndim == 3:
             _refuse_lengths(lengths)
             offsets = np.arange(matrix.shape[0] + 1, dtype=np.int64) * matrix.shape[1]
@@ -159,19 +160,24 @@ def as_sequences(
             layout = Layout(is_list=False)
         sequences = Sequences(matrix, offsets, feature_names=names)
     else:
-        stream, kind, nested = _look(X)
+        stream, kind, nested = _look(X, stacked=lengths is not None)
+        if kind is None and vectorizer is not None:
+            kind = "symbolic"  # nothing but empty bags, or none
         if nested:
             _refuse_lengths(lengths)
-            if kind == "symbolic" or (kind is None and vectorizer is not None):
+            if kind == "symbolic":
+                stream = _checked_frames(stream)
                 return _vectorize(stream, vectorizer, fit_vectorizer, "X holds dicts or strings")
-            sequences, layout = _stack(stream), Layout(is_list=True)
+            sequences = stack_numeric(stream)
+            empty = sequences.n_steps == 0 and sequences.n_features == 0
+            layout = Layout(is_list=True, empty=empty)
         elif kind == "symbolic":
             if lengths is None:
-                raise InputError(f"X[0] is a dict: {_WRAP_HINT}")
+                raise InputError(f"X[0] is a dict: {WRAP_HINT}")
             pieces = _cut(list(stream), lengths)
-            return _vectorize(pieces, vectorizer, fit_vectorizer, "X holds dicts")
+            return _vectorize(pieces, vectorizer, fit_vectorizer, "X holds dicts or strings")
         else:
-            matrix = _rows_matrix(list(stream), "X")
+            matrix = rows_matrix(list(stream), "X")
             sequences = Sequences(matrix, _offsets(lengths, matrix.shape[0]))
             layout = Layout(is_list=False)
     if sequences.n_features == 0 and sequences.n_steps > 0 and not isinstance(X, Sequences):
@@ -212,54 +218,6 @@ def input_kind(X: Any) -> Kind:
     return _look(X)[1] or "numeric"
 
 
-def describe(value: Any) -> str:
-    """Name the type of a value for an error message: 'a dict', 'a string', 'an array'."""
-    if isinstance(value, str):
-        return "a string"
-    if isinstance(value, bytes):
-        return "a bytes object"
-    if is_frame(value):
-        return "a data frame"
-    if sp.issparse(value):
-        return "a sparse matrix"
-    if isinstance(value, np.ndarray):
-        return f"a {value.ndim}-D array"
-    if value is None:
-        return "None"
-    if isinstance(value, numbers.Number):
-        return "a number" if isinstance(value, numbers.Real) else "a complex number"
-    name = type(value).__name__
-    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
-
-
-def refuse_step(step: Any, place: str) -> NoReturn:
-    """Raise the error that fits a step which is neither a dict, a bag of strings nor numbers."""
-    if isinstance(step, tuple):
-        raise InputError(f"{place} is a tuple: {_TUPLE_HINT}")
-    if isinstance(step, str | bytes):
-        raise InputError(f"{place} is {describe(step)}: {_STRING_HINT}")
-    raise InputError(f"{place} is {describe(step)}, which cannot be a step: {_STRING_HINT}")
-
-
-def is_frame(value: Any) -> bool:
-    """Whether a value is a pandas data frame, found out without importing pandas."""
-    return hasattr(value, "iloc") and hasattr(value, "columns")
-
-
-def frame_is_numeric(frame: Any) -> bool:
-    """Whether every column of a data frame holds numbers."""
-    for place, dtype in enumerate(frame.dtypes):
-        kind = getattr(dtype, "kind", "O")
-        if kind in "biufc":
-            continue
-        if kind != "O" or str(dtype) != "object":
-            return False
-        column = frame.iloc[:, place]
-        if not all(isinstance(value, numbers.Number) for value in column):
-            return False
-    return True
-
-
 def frame_records(frame: Any) -> list[dict[str, Any]]:
     """Return the rows of a data frame as dicts; missing text is None, missing numbers stay NaN."""
     columns: dict[str, list[Any]] = {}
@@ -286,34 +244,35 @@ def _plain(X: Any) -> Any:
     elif hasattr(X, "__array__"):
         X = np.asarray(X)
     if isinstance(X, np.ndarray):
-        if X.ndim == 1 and X.dtype == object and X.size and not _is_number(X[0]):
+        if X.ndim == 1 and X.dtype == object and X.size and not is_number(X[0]):
             return list(X)
         if X.ndim < 2 or X.ndim > 3:
             raise InputError(
                 f"Expected 2D array, got {X.ndim}D array instead (3D for sequences of equal "
-                f"length). {_RESHAPE_HINT}"
+                f"length). {RESHAPE_HINT}"
             )
     return X
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Number | np.bool_)
-
-
-def _look(X: Any) -> tuple[Iterator[Any], Kind | None, bool]:
+def _look(X: Any, *, stacked: bool = False) -> tuple[Iterator[Any], Kind | None, bool]:
     """Read on until a step shows what X is.
 
     Returns the whole stream again, its kind (None when all is empty), and whether its items are
-    sequences (True) or the steps of a single sequence (False).
+    sequences (True) or the steps of a single sequence (False). ``stacked`` says that lengths were
+    given: then a list of strings is a step, a bag; else it would be a sequence of raw tokens.
     """
     if isinstance(X, str | bytes | Mapping | Set) or not isinstance(X, Iterable):
         raise InputError(f"X is {describe(X)}: X is a list of sequences")
     stream = iter(X)
     seen: list[Any] = []
     kind: Kind | None = None
-    nested = True
+    nested = not stacked
     for index, item in enumerate(stream):
-        verdict, item = _look_at_item(item, f"X[{index}]")
+        place = f"X[{index}]"
+        if stacked and _is_bag(item, place):
+            verdict: tuple[Kind, bool] | None = ("symbolic", False)
+        else:
+            verdict, item = _look_at_item(item, place)
         seen.append(item)
         if verdict is not None:
             kind, nested = verdict
@@ -321,6 +280,21 @@ def _look(X: Any) -> tuple[Iterator[Any], Kind | None, bool]:
     if not seen:
         raise InputError("X is empty: at least one sequence is required")
     return chain(seen, stream), kind, nested
+
+
+def _is_bag(item: Any, place: str) -> bool:
+    """Whether an item of a flat list of steps is a bag of strings that is not empty."""
+    if isinstance(item, str | bytes):
+        refuse_step(item, place)
+    if is_frame(item) or sp.issparse(item) or not isinstance(item, Collection):
+        return False
+    if isinstance(item, np.ndarray) and item.ndim != 1:
+        return False
+    if isinstance(item, Mapping | Sequences) or not isinstance(next(iter(item), None), str):
+        return False
+    if isinstance(item, tuple):
+        refuse_step(item, place)
+    return True
 
 
 def _look_at_item(item: Any, place: str) -> tuple[tuple[Kind, bool] | None, Any]:
@@ -333,33 +307,48 @@ def _look_at_item(item: Any, place: str) -> tuple[tuple[Kind, bool] | None, Any]
         return ("numeric", True), item
     if isinstance(item, Mapping):
         return ("symbolic", False), item
-    if _is_number(item):
+    if is_number(item) or (isinstance(item, np.ndarray) and item.ndim == 0):
         raise InputError(
-            f"Expected 2D array, got 1D array instead: {place} is a number. {_RESHAPE_HINT}"
+            f"Expected 2D array, got 1D array instead: {place} is a number. {RESHAPE_HINT}"
         )
     if isinstance(item, str | bytes | Set) or not isinstance(item, Iterable):
         raise InputError(
-            f"{place} is {describe(item)}, but a sequence is a list of steps. {_WRAP_HINT}"
+            f"{place} is {describe(item)}, but a sequence is a list of steps. {WRAP_HINT}"
         )
     if not isinstance(item, Collection):
         item = list(item)
     for position, step in enumerate(item):
-        where = f"{place}[{position}]"
-        if _is_number(step):
-            return ("numeric", False), item
-        if isinstance(step, Mapping):
-            return ("symbolic", True), item
-        if isinstance(step, str | bytes | tuple) or not isinstance(step, Collection):
-            refuse_step(step, where)
-        for attribute in step:
-            if isinstance(attribute, str):
-                return ("symbolic", True), item
-            if _is_number(attribute):
-                return ("numeric", True), item
-            raise InputError(
-                f"{where} holds {describe(attribute)}: a step holds either numbers or strings"
-            )
+        verdict = _look_at_step(step, f"{place}[{position}]", item, place)
+        if verdict is not None:
+            return verdict, item
     return None, item
+
+
+def _look_at_step(step: Any, where: str, item: Any, place: str) -> tuple[Kind, bool] | None:
+    """Kind and nesting that one step of an item shows, or None when it is empty."""
+    if isinstance(step, Mapping):
+        return "symbolic", True
+    if is_number(step) or isinstance(step, str):
+        refuse_series(item, place)
+    if is_number(step):
+        return "numeric", False
+    if isinstance(step, str | bytes | tuple) or not isinstance(step, Collection):
+        refuse_step(step, where)
+    for attribute in step:
+        if isinstance(attribute, str):
+            return "symbolic", True
+        if is_number(attribute):
+            return "numeric", True
+        raise InputError(
+            f"{where} holds {describe(attribute)}: a step holds either numbers or strings"
+        )
+    return None
+
+
+def _checked_frames(stream: Iterable[Any]) -> Iterator[Any]:
+    for index, item in enumerate(stream):
+        check_columns(item, f"X[{index}]")
+        yield item
 
 
 def _vectorize(
@@ -395,157 +384,16 @@ def _refuse_lengths(lengths: Any) -> None:
 def _offsets(lengths: Iterable[int] | None, n_rows: int) -> NDArray[np.int64]:
     if lengths is None:
         return np.array([0, n_rows], dtype=np.int64)
-    given = np.asarray(lengths if isinstance(lengths, np.ndarray) else list(lengths))
-    if given.size == 0:
-        given = given.astype(np.int64)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise InputError("lengths must be a list of integers, one per sequence")
-    if np.any(given < 0):
-        raise InputError(f"lengths[{int(np.argmax(given < 0))}] is negative")
-    if given.sum() != n_rows:
+    given = integer_lengths(lengths)
+    total = sum(given.tolist())  # exact, whatever the numbers
+    if total != n_rows:
         raise InputError(
-            f"lengths sum to {given.sum()} but X has {n_rows} rows; under cross-validation give X "
+            f"lengths sum to {total} but X has {n_rows} rows; under cross-validation give X "
             "as a list of sequences instead of stacked rows"
         )
     offsets = np.zeros(given.size + 1, dtype=np.int64)
     np.cumsum(given, out=offsets[1:])
     return offsets
-
-
-def _stack(stream: Iterable[Any]) -> Sequences:
-    """Convert and stack numeric sequences one by one."""
-    blocks: list[Matrix] = []
-    lengths: list[int] = []
-    width: int | None = None
-    first = 0
-    names: NDArray[np.object_] | None = None
-    columns: list[Any] | None = None
-    for index, item in enumerate(stream):
-        place = f"X[{index}]"
-        block = _sequence_matrix(item, place)
-        lengths.append(block.shape[0])
-        if block.shape == (0, 0) and not is_frame(item):  # an empty list: any number of features
-            continue
-        if width is None:
-            width, first = block.shape[1], index
-            names = _frame_names(item)
-            columns = list(item.columns) if is_frame(item) else None
-        _check_same_columns(item, columns, place, f"X[{first}]")
-        if block.shape[1] != width:
-            raise InputError(f"{place} has {block.shape[1]} features but X[{first}] has {width}")
-        blocks.append(block)
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    if not blocks:
-        matrix: Any = np.zeros((0, 0))
-    elif any(sp.issparse(block) for block in blocks):
-        matrix = sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr")
-    else:
-        matrix = np.concatenate(blocks, axis=0)
-    return Sequences(matrix, offsets, feature_names=names)
-
-
-def _check_same_columns(item: Any, columns: list[Any] | None, place: str, first: str) -> None:
-    if is_frame(item) != (columns is not None):
-        here, there = ("a", "no") if is_frame(item) else ("no", "a")
-        raise InputError(
-            f"{place} is {here} data frame but {first} is {there} data frame: give one kind"
-        )
-    if columns is not None and list(item.columns) != columns:
-        raise InputError(f"{place} has columns {list(item.columns)} but {first} has {columns}")
-
-
-def _sequence_matrix(item: Any, place: str) -> Matrix:
-    """Matrix of one sequence of a list of sequences."""
-    if not (sp.issparse(item) or is_frame(item) or isinstance(item, np.ndarray)):
-        if isinstance(item, str | bytes | Mapping | Set) or not isinstance(item, Iterable):
-            raise InputError(
-                f"{place} is {describe(item)}, but a sequence is a list of steps. {_WRAP_HINT}"
-            )
-        return _rows_matrix(list(item), place)
-    if is_frame(item) and not frame_is_numeric(item):
-        raise InputError(
-            f"{place} is a data frame with text, but the sequences before hold numbers"
-        )
-    matrix = _numeric_matrix(item, place)
-    if matrix.ndim != 2:
-        raise InputError(f"{place} is a {matrix.ndim}-D array, but a sequence is steps x features")
-    return matrix
-
-
-def _rows_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
-    """Matrix of a list of rows of numbers."""
-    if not rows:
-        return np.zeros((0, 0))
-    width = None
-    for position, row in enumerate(rows):
-        where = f"{place}[{position}]"
-        if isinstance(row, str | bytes | Mapping | Set | numbers.Number) or not isinstance(
-            row, Collection
-        ):
-            raise InputError(
-                f"{where} is {describe(row)}, but the steps before are rows of numbers: one kind "
-                "of step in all of X"
-            )
-        if isinstance(row, tuple) and place != "X":
-            refuse_step(row, where)
-        if width is None:
-            width = len(row)
-        if len(row) != width:
-            raise InputError(f"{where} has {len(row)} features but {place}[0] has {width}")
-    matrix = _numeric_matrix(rows, place)
-    if matrix.ndim != 2:
-        raise InputError(
-            f"{place} has {matrix.ndim} levels of lists, but a step is a row of numbers"
-        )
-    return matrix
-
-
-def _numeric_matrix(item: Any, place: str) -> Any:
-    """Float64 array or CSR matrix of anything numeric, without copying what is right already."""
-    if is_frame(item):
-        if any(getattr(dtype, "kind", "O") == "c" for dtype in item.dtypes):
-            raise InputError(f"Complex data not supported: {place}")
-        return item.to_numpy(dtype=np.float64, na_value=np.nan)
-    array = item if sp.issparse(item) else np.asarray(item)
-    kind = array.dtype.kind
-    if kind == "c":
-        raise InputError(f"Complex data not supported: {place} has dtype {array.dtype}")
-    if sp.issparse(array):
-        if array.ndim != 2:
-            raise InputError(f"{place} is a {array.ndim}-D sparse array: steps x features expected")
-        return sp.csr_matrix(array, dtype=np.float64)
-    if kind == "O":
-        return _object_matrix(array, place)
-    if kind not in "biuf":
-        raise InputError(
-            f"{place} is an array of dtype {array.dtype}, but numbers are expected; for text give "
-            "dicts, lists of strings or a data frame"
-        )
-    return np.asarray(array, dtype=np.float64)
-
-
-def _object_matrix(array: NDArray[np.object_], place: str) -> NDArray[np.float64]:
-    """Numbers out of an array of Python objects."""
-    for where, value in np.ndenumerate(array):
-        if isinstance(value, complex | np.complexfloating):
-            raise InputError(f"Complex data not supported: {place}{list(where)}")
-        if isinstance(value, str | bytes):
-            raise InputError(
-                f"{place}{list(where)} is {describe(value)}, but numbers are expected; for text "
-                "give dicts, lists of strings or a data frame"
-            )
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"{place} is not numeric: {error}") from None
-
-
-def _frame_names(item: Any) -> NDArray[np.object_] | None:
-    """Column names of a data frame whose names are strings."""
-    if not is_frame(item) or not all(isinstance(name, str) for name in item.columns):
-        return None
-    return np.array(list(item.columns), dtype=object)
 
 
 def _check_finite(sequences: Sequences, layout: Layout) -> None:

@@ -9,7 +9,7 @@ scikit-learn's splitters need to cut it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -67,13 +67,33 @@ class Sequences:
                 )
 
     @classmethod
-    def from_list(cls, items: list[Any]) -> Sequences:
-        """Stack a list of 2-D matrices (all dense or all sparse)."""
-        offsets = np.zeros(len(items) + 1, dtype=np.int64)
-        np.cumsum([item.shape[0] for item in items], out=offsets[1:])
-        if any(sp.issparse(item) for item in items):
-            return cls(sp.vstack([sp.csr_matrix(item) for item in items], format="csr"), offsets)
-        return cls(np.concatenate(items, axis=0), offsets)
+    def from_list(cls, items: Iterable[Any]) -> Sequences:
+        """Stack 2-D matrices: arrays, sparse matrices or lists of rows, at least one.
+
+        An empty sequence is a matrix without rows, ``np.zeros((0, n_features))``.
+        """
+        blocks = [_canonical_matrix(item, f"items[{i}]") for i, item in enumerate(items)]
+        if not blocks:
+            raise InputError("items is empty: at least one sequence is required")
+        width = blocks[0].shape[1]
+        for i, block in enumerate(blocks):
+            if block.shape[1] != width:
+                raise InputError(
+                    f"items[{i}] has {block.shape[1]} features but items[0] has {width}"
+                )
+        offsets = np.zeros(len(blocks) + 1, dtype=np.int64)
+        np.cumsum([block.shape[0] for block in blocks], out=offsets[1:])
+        if any(sp.issparse(block) for block in blocks):
+            return cls(sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr"), offsets)
+        return cls(np.concatenate(blocks, axis=0), offsets)
+
+    @classmethod
+    def _of_checked(cls, matrix: Matrix, offsets: NDArray[np.int64], names: Any) -> Sequences:
+        """Wrap parts cut from other `Sequences`, without checking them again."""
+        new = cls.__new__(cls)
+        offsets.flags.writeable = False
+        new.matrix, new.offsets, new.feature_names = matrix, offsets, names
+        return new
 
     @property
     def n_sequences(self) -> int:
@@ -128,7 +148,7 @@ class Sequences:
         # Rows of the chosen sequences: each row is its sequence's start plus its place in it.
         place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         rows = np.repeat(self.offsets[:-1][chosen], lengths) + place
-        return Sequences(self.matrix[rows], offsets, feature_names=self.feature_names)
+        return Sequences._of_checked(self.matrix[rows], offsets, self.feature_names)
 
     def split(self, stacked: Any) -> list[Any]:
         """Cut an array with one row per step into one piece per sequence."""
@@ -155,9 +175,109 @@ class Sequences:
         )
 
 
-def _canonical_matrix(matrix: Any) -> Matrix:
+def integer_lengths(lengths: Iterable[int]) -> NDArray[np.int64]:
+    """Steps per sequence as the user gave them, checked to be counts; shape (n_sequences,)."""
+    message = "lengths must be a list of integers, one per sequence"
+    if isinstance(lengths, str | bytes | Mapping | Set) or not isinstance(lengths, Iterable):
+        raise InputError(f"{message}, got {lengths!r}")
+    if not isinstance(lengths, np.ndarray):
+        lengths = list(lengths)
+    try:
+        given = np.asarray(lengths)
+    except ValueError:  # ragged
+        raise InputError(message) from None
+    if given.size == 0 and given.ndim == 1:
+        return np.zeros(0, dtype=np.int64)
+    if given.ndim != 1:
+        raise InputError(f"{message}, got {given.ndim} dimensions")
+    if given.dtype.kind not in "iu":
+        values = given.tolist() if isinstance(lengths, np.ndarray) else list(lengths)
+        at = _first_that_is_no_integer(values)
+        raise InputError(f"{message}, but lengths[{at}] is {values[at]!r}")
+    if np.any(given < 0):
+        raise InputError(f"lengths[{int(np.argmax(given < 0))}] is negative")
+    return np.minimum(given, np.iinfo(np.int64).max).astype(np.int64)
+
+
+def checked_csr(matrix: Any, place: str) -> Matrix:
+    """Sparse matrix as CSR float64 whose indices lie inside it and are not repeated in a row.
+
+    Compiled kernels trust the indices, and so do SciPy's own conversions: they are checked first.
+    The given matrix is never modified, and not copied where it is right already. Linear in the
+    number of stored entries.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array
+    place : str
+        What errors call it.
+    """
+    if matrix.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {matrix.ndim}D array instead: {place} must be steps x features"
+        )
+    _check_indices(matrix, place)
+    csr = sp.csr_matrix(matrix, dtype=np.float64)
+    if matrix.format not in ("csr", "csc", "bsr", "coo"):
+        _check_indices(csr, place)
+    if not csr.has_canonical_format:  # unsorted, or repeated
+        summed = csr.copy()
+        summed.sum_duplicates()
+        if summed.nnz < csr.nnz:
+            return summed
+    return csr
+
+
+def _check_indices(matrix: Any, place: str) -> None:
+    """Refuse a sparse matrix that points outside itself (formats with index arrays)."""
+    if matrix.format == "coo":
+        for axis, indices in zip(("row", "column"), (matrix.row, matrix.col), strict=True):
+            size = matrix.shape[0 if axis == "row" else 1]
+            at = _first_outside(indices, size)
+            if at is not None:
+                where = place if axis == "row" else f"{place}[{matrix.row[at]}]"
+                raise _outside(where, axis, indices[at], size)
+        return
+    if matrix.format not in ("csr", "csc", "bsr"):
+        return
+    rows, columns = getattr(matrix, "blocksize", (1, 1))
+    n_rows, n_columns = matrix.shape[0] // rows, matrix.shape[1] // columns
+    by_column = matrix.format == "csc"
+    major, minor = (n_columns, n_rows) if by_column else (n_rows, n_columns)
+    indptr, indices = matrix.indptr, matrix.indices
+    if (
+        indptr.shape != (major + 1,)
+        or indptr[0] != 0
+        or indptr[-1] > min(len(indices), len(matrix.data))
+        or np.any(indptr[1:] < indptr[:-1])
+    ):
+        raise InputError(
+            f"{place} is a damaged {matrix.format.upper()} matrix: indptr must rise from 0 to the "
+            f"number of stored entries in {major + 1} numbers"
+        )
+    stored = indices[: indptr[-1]]
+    at = _first_outside(stored, minor)
+    if at is None:
+        return
+    if by_column:
+        raise _outside(place, "row", stored[at], minor)
+    row = int(np.searchsorted(indptr, at, side="right") - 1) * rows
+    raise _outside(f"{place}[{row}]", "column", stored[at] * columns, matrix.shape[1])
+
+
+def _first_outside(indices: NDArray[Any], size: int) -> int | None:
+    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
+        return None
+    return int(np.argmax((indices < 0) | (indices >= size)))
+
+
+def _outside(place: str, axis: str, index: int, size: int) -> InputError:
+    return InputError(f"{place} has the {axis} index {index}, but there are {size} {axis}s")
+
+
+def _canonical_matrix(matrix: Any, place: str = "matrix") -> Matrix:
     if sp.issparse(matrix):
-        csr = sp.csr_matrix(matrix, dtype=np.float64)
+        csr = checked_csr(matrix, place)
         if csr.indices.dtype != np.int32:
             if csr.nnz > np.iinfo(np.int32).max or csr.shape[1] > np.iinfo(np.int32).max:
                 raise InputError(
@@ -166,17 +286,43 @@ def _canonical_matrix(matrix: Any) -> Matrix:
             csr.indices = csr.indices.astype(np.int32)
             csr.indptr = csr.indptr.astype(np.int32)
         return csr
-    dense = np.ascontiguousarray(matrix, dtype=np.float64)
+    try:
+        array = np.asarray(matrix)
+        if array.dtype.kind not in "biufO":
+            raise InputError(f"{place} must be numbers, steps x features, got dtype {array.dtype}")
+        dense = np.asarray(array, dtype=np.float64, order="C")
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{place} must be numbers, steps x features: {error}") from None
     if dense.ndim != 2:
-        raise InputError(f"Expected 2D array, got {dense.ndim}D array instead: steps x features")
+        raise InputError(
+            f"Expected 2D array, got {dense.ndim}D array instead: {place} must be steps x features"
+        )
     return dense
 
 
 def _canonical_offsets(offsets: ArrayLike, n_steps: int) -> NDArray[np.int64]:
-    array = np.array(offsets, dtype=np.int64)
+    try:
+        array = np.asarray(offsets)
+    except ValueError:  # ragged
+        raise InputError("offsets must be a list of integers") from None
+    if array.ndim == 1 and array.size and array.dtype.kind not in "iu":
+        values = array.tolist()
+        at = _first_that_is_no_integer(values)
+        raise InputError(f"offsets must be integers, but offsets[{at}] is {values[at]!r}")
     if array.ndim != 1 or array.size == 0 or array[0] != 0 or array[-1] != n_steps:
         raise InputError(f"offsets must run from 0 to the {n_steps} steps of the matrix")
-    if np.any(np.diff(array) < 0):
+    if np.any(array[1:] < array[:-1]):
         raise InputError("offsets must not decrease")
+    array = array.astype(np.int64)  # a copy: ours to lock
     array.flags.writeable = False
     return array
+
+
+def _first_that_is_no_integer(values: list[Any]) -> int:
+    """Index of the first entry that is no whole number; the first one where all are whole."""
+    for at, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+            return at
+    return 0

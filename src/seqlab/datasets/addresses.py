@@ -17,6 +17,7 @@ from seqlab.data.errors import InputError
 from seqlab.datasets._address_styles import BREAK, STYLES, Draw, Part, recipient
 from seqlab.datasets._bunch import make_bunch
 from seqlab.datasets._bunch import random_state as _random_state
+from seqlab.datasets.hmm import check_count
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -92,6 +93,9 @@ def make_addresses(
     2 B-HouseNumber
     , O
     """
+    check_count(n, "n")
+    if isinstance(countries, str):
+        raise InputError(f"countries is a list of codes, got {countries!r}; write [{countries!r}]")
     if countries is not None and not countries:
         raise InputError("countries is empty")
     codes = list(STYLES) if countries is None else list(countries)

@@ -20,6 +20,9 @@ Hao, G. & Fern, A. (2007). Revisiting output coding for sequential supervised le
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -150,10 +153,16 @@ def make_hmm_sequences(
     >>> data.bayes_ceilings.window_1 < data.bayes_ceilings.posterior
     True
     """
-    if preset not in _PRESETS:
-        raise InputError(f"preset must be 'transition', 'both' or None, got {preset!r}")
-    if encoding not in _ENCODINGS:
-        raise InputError(f"encoding must be one of {_ENCODINGS}, got {encoding!r}")
+    if isinstance(n_sequences, str):
+        raise InputError(
+            f"n_sequences must be an integer, got {n_sequences!r}; parameters after length are "
+            f"given by name: preset={n_sequences!r}"
+        )
+    check_count(n_sequences, "n_sequences")
+    check_count(n_labels, "n_labels", least=2)
+    check_count(n_observations, "n_observations", least=2)
+    _check_choice(preset, "preset", _PRESETS)
+    _check_choice(encoding, "encoding", _ENCODINGS)
     settings = {
         **_PRESETS[preset],
         **{
@@ -170,9 +179,9 @@ def make_hmm_sequences(
         n_labels,
         n_observations,
         settings["po"],
-        int(settings["ko"]),
+        settings["ko"],
         settings["pl"],
-        int(settings["kl"]),
+        settings["kl"],
         rng,
     )
     lengths = _draw_lengths(n_sequences, length, rng)
@@ -245,6 +254,7 @@ def hmm_bayes_ceilings(
     >>> [round(float(value), 1) for value in ceilings]
     [0.7, 0.8, 0.9]
     """
+    check_count(n_steps, "n_steps")
     rng = _random_state(random_state)
     A = np.asarray(transition, dtype=np.float64)  # (n_labels, n_labels)
     B = np.asarray(emission, dtype=np.float64)  # (n_labels, n_observations)
@@ -268,6 +278,24 @@ def hmm_bayes_ceilings(
         _mean_max(window_3),
         _mean_max(_posteriors(pi, A, likelihood)),
     )
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> None:
+    """Refuse what is not an integer of at least `least`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+
+
+def _check_choice(value: Any, name: str, choices: Iterable[str | None]) -> None:
+    """Refuse what is not among the choices, and suggest the nearest one."""
+    known = list(choices)
+    if value in known:
+        return
+    words = [choice for choice in known if choice is not None]
+    near = get_close_matches(value.lower(), words, 1, cutoff=0.5) if isinstance(value, str) else []
+    said = ", ".join(repr(choice) for choice in known)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"{name} must be one of {said}, got {value!r}{hint}")
 
 
 def _posteriors(
@@ -305,17 +333,17 @@ def _draw_parameters(
     n_labels: int,
     n_observations: int,
     po: float,
-    ko: int,
+    ko: Any,
     pl: float,
-    kl: int,
+    kl: Any,
     rng: np.random.RandomState,
 ) -> HMMParameters:
     for name, value in (("po", po), ("pl", pl)):
-        if not 0 <= value <= 1:
-            raise InputError(f"{name} is a probability, got {value}")
+        if not isinstance(value, Real) or not 0 <= value <= 1:
+            raise InputError(f"{name} is a probability, got {value!r}")
     for name, value, limit in (("ko", ko, n_observations), ("kl", kl, n_labels)):
-        if not 1 <= value < limit:
-            raise InputError(f"{name} must lie in 1..{limit - 1}, got {value}")
+        if not isinstance(value, int | np.integer) or not 1 <= value < limit:
+            raise InputError(f"{name} must lie in 1..{limit - 1}, got {value!r}")
     emission = _favour(n_labels, n_observations, po, ko, rng)
     transition = _favour(n_labels, n_labels, pl, kl, rng)
     return HMMParameters(np.full(n_labels, 1.0 / n_labels), transition, emission)
@@ -337,9 +365,18 @@ def _favour(
 def _draw_lengths(
     n_sequences: int, length: int | tuple[int, int], rng: np.random.RandomState
 ) -> NDArray[np.int64]:
-    low, high = (length, length) if isinstance(length, int | np.integer) else length
-    if not 1 <= low <= high:
-        raise InputError(f"length must be at least 1 and a range must not be empty, got {length}")
+    ends = [length, length] if isinstance(length, int | np.integer) else length
+    if (
+        not isinstance(ends, tuple | list)
+        or len(ends) != 2
+        or not all(isinstance(end, int | np.integer) for end in ends)
+        or not 1 <= ends[0] <= ends[1]
+    ):
+        raise InputError(
+            "length must be an integer of at least 1, or the two ends of a range that is not "
+            f"empty, got {length!r}"
+        )
+    low, high = ends
     return rng.randint(low, high + 1, size=n_sequences).astype(np.int64)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.datasets._bunch import make_bunch
 from seqlab.datasets._bunch import random_state as _random_state
+from seqlab.datasets.hmm import check_count
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -95,12 +96,15 @@ def make_partition_sequences(
     >>> int(data.target[0][0])
     0
     """
-    if n_labels < 2:
-        raise InputError(f"n_labels must be at least 2, got {n_labels}")
+    check_count(n_sequences, "n_sequences")
+    check_count(n_labels, "n_labels", least=2)
+    check_count(n_features, "n_features")
     if mean_run < _SHORTEST_RUN:
         raise InputError(f"mean_run must be at least {_SHORTEST_RUN}, got {mean_run}")
-    if not 1 <= n_runs[0] <= n_runs[1]:
-        raise InputError(f"n_runs must be a range of numbers of at least 1, got {n_runs}")
+    if not isinstance(n_runs, tuple | list) or len(n_runs) != 2 or n_runs[0] > n_runs[1]:
+        raise InputError(f"n_runs must be the two ends of a range, got {n_runs!r}")
+    for end in n_runs:
+        check_count(end, "each end of n_runs")
     rng = _random_state(random_state)
     profiles = rng.standard_normal((n_labels, n_features))
     data, target, bursts = [], [], []

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NumericalError
 
@@ -137,12 +137,25 @@ class Mask:
         Allowed steps from one label (first axis) to the next (tag schemes).
     start, end : boolean arrays of shape (n_labels,), optional
         Labels allowed first and last.
+
+    Notes
+    -----
+    Lists, and integers 0 and 1, become boolean arrays. Other numbers are an `InputError`: floats
+    are likelier to be scores, for which 0 would mean the opposite.
     """
 
     steps: Bools | None = None
     transitions: Bools | None = None
     start: Bools | None = None
     end: Bools | None = None
+
+    def __post_init__(self) -> None:
+        for name, n_axes in (("steps", 2), ("transitions", 2), ("start", 1), ("end", 1)):
+            part = getattr(self, name)
+            if part is not None:
+                object.__setattr__(self, name, _booleans(part, n_axes, f"mask.{name}"))
+        if self.transitions is not None and len(set(self.transitions.shape)) != 1:
+            raise InputError(f"mask.transitions must be square, got {self.transitions.shape}")
 
     def check(self, n_steps: int, n_labels: int) -> None:
         """Raise `InputError` where a part does not fit the scores."""
@@ -154,16 +167,38 @@ class Mask:
         }
         for name, shape in expected.items():
             part = getattr(self, name)
-            if part is not None and np.shape(part) != shape:
-                raise InputError(f"mask.{name} must have shape {shape}, got {np.shape(part)}")
+            if part is not None and part.shape != shape:
+                raise InputError(f"mask.{name} must have shape {shape}, got {part.shape}")
 
     def __and__(self, other: Mask) -> Mask:
         """Both constraints at once."""
         parts = {}
         for name in ("steps", "transitions", "start", "end"):
             a, b = getattr(self, name), getattr(other, name)
+            if a is not None and b is not None and a.shape != b.shape:
+                raise InputError(f"the masks' {name} have the shapes {a.shape} and {b.shape}")
             parts[name] = b if a is None else a if b is None else a & b
         return Mask(**parts)
+
+
+def _booleans(part: ArrayLike, n_axes: int, name: str) -> Bools:
+    """One part of a mask as a boolean array."""
+    try:
+        array = np.asarray(part)
+    except ValueError:  # ragged
+        raise InputError(f"{name} must be a boolean array, not lists of unequal length") from None
+    if array.ndim != n_axes:
+        raise InputError(f"{name} must have {n_axes} dimensions, got shape {array.shape}")
+    if array.dtype.kind in "iu":
+        odd = (array != 0) & (array != 1)
+        if odd.any():
+            where = [int(i) for i in np.unravel_index(np.argmax(odd), array.shape)]
+            raise InputError(f"{name}{where} is {array[tuple(where)]}, but True or False expected")
+    elif array.dtype.kind != "b" and array.size:
+        raise InputError(
+            f"{name} must be boolean, True where allowed, but its entries are of type {array.dtype}"
+        )
+    return array.astype(np.bool_, copy=False)
 
 
 def _label_vector(vector: Floats | None, n_labels: int, name: str) -> Floats:

@@ -1,8 +1,8 @@
 """Two labelings of the same data, put side by side as integer codes.
 
 Every metric begins here: labels are coded once, lengths are checked once, and the rest is array
-arithmetic. Labels may be any hashable values; those that occur in one of the two labelings only are
-labels like all others and simply never agree.
+arithmetic. Labels may be any hashable values but missing ones (None, NaN); those that occur in one
+of the two labelings only are labels like all others and simply never agree.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.sequences import integer_lengths
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -172,6 +173,25 @@ def _is_label(item: Any) -> bool:
     return isinstance(item, str | bytes | set | frozenset) or not hasattr(item, "__len__")
 
 
+def _is_unknown(label: Any) -> bool:
+    """Whether a label is missing (None, NaN, pandas' NA and NaT) or a set of possible labels."""
+    if isinstance(label, float | np.floating):
+        return bool(label != label)
+    return (
+        label is None
+        or isinstance(label, set | frozenset)
+        or type(label).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
 def _check_lengths(true: list[int], pred: list[int], names: tuple[str, str]) -> None:
     if len(true) != len(pred):
         raise InputError(f"{names[0]} has {len(true)} sequences but {names[1]} has {len(pred)}")
@@ -181,8 +201,8 @@ def _check_lengths(true: list[int], pred: list[int], names: tuple[str, str]) -> 
 
 
 def _offsets_of_lengths(lengths: Any, n_steps: int) -> Ints:
-    sizes = np.asarray([n_steps] if lengths is None else lengths, dtype=np.int64)
-    if sizes.ndim != 1 or np.any(sizes < 0) or sizes.sum() != n_steps:
+    sizes = integer_lengths([n_steps] if lengths is None else lengths)
+    if sum(sizes.tolist()) != n_steps:
         raise InputError(f"lengths must be counts that sum to the {n_steps} labels")
     offsets = np.zeros(sizes.size + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -196,10 +216,10 @@ def _label_table(
         distinct = dict.fromkeys(true) | dict.fromkeys(pred)
     except TypeError:
         distinct = {None: None}
-    if None in distinct:
+    if any(map(_is_unknown, distinct)):
         for name, flat in zip(names, (true, pred), strict=True):
             for step, label in enumerate(flat):
-                if label is None or getattr(label, "__hash__", None) is None:
+                if _is_unknown(label) or not _is_hashable(label):
                     place = place_of(step, name, offsets, stacked)
                     raise InputError(f"{place} is {label!r}: only known labels can be scored")
     labels = [label.item() if isinstance(label, np.generic) else label for label in distinct]

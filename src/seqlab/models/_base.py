@@ -109,6 +109,8 @@ class BaseLabeler(BaseEstimator):
         """Convert X of a prediction and check it against the features of `fit`."""
         check_is_fitted(self)
         sequences, layout = as_sequences(X, lengths, vectorizer=self.vectorizer_)
+        if layout.empty:  # sequences without steps: there are no features to check
+            return Sequences(np.zeros((0, self.n_features_in_)), sequences.offsets), layout
         if self.vectorizer_ is not None and not (layout.symbolic or isinstance(X, Sequences)):
             name = type(self).__name__
             raise InputError(f"this {name} was fitted on dicts or strings, but X holds numbers")

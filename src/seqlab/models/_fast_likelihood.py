@@ -7,6 +7,7 @@ for a warm start, and the diagonal of the Hessian as a preconditioner.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import NumericalError
 from seqlab.inference._threads import block_bounds, run_blocks
-from seqlab.models._likelihood import BLOCK_DOUBLES, N_SLOTS, ChainLikelihood
+from seqlab.models._likelihood import N_SLOTS, ChainLikelihood
 from seqlab.structures._likelihood_kernel import likelihood_slot
 from seqlab.structures._sgd_kernel import sgd_pass
 from seqlab.structures.mixed_rows import MixedRows
@@ -22,6 +23,7 @@ from seqlab.structures.mixed_rows import MixedRows
 Floats = NDArray[np.float64]
 # Doubles of gradients that all slots together may hold (512 MB): fewer slots for larger models.
 SLOT_DOUBLES = 1 << 26
+STRETCH = 64
 
 
 class FastChainLikelihood(ChainLikelihood):
@@ -39,7 +41,14 @@ class FastChainLikelihood(ChainLikelihood):
         n_slots = max(2, min(N_SLOTS, SLOT_DOUBLES // max(self.n_params, 1)))
         width = self.rows.width
         self._bounds = block_bounds(self._offsets, width * width, max_blocks=n_slots)
-        self._block_steps = max(BLOCK_DOUBLES // width, 1)
+        # Within a slot by length, so that the chains of a group end together.
+        lengths = self.X.lengths
+        self._order = np.concatenate(
+            [
+                a + np.argsort(lengths[a:b], kind="stable")
+                for a, b in pairwise(self._bounds.tolist())
+            ]
+        )
         self._dense = self.rows.new_rows()
 
     def _expected(self, w: Floats) -> tuple[float, Floats]:
@@ -66,7 +75,7 @@ class FastChainLikelihood(ChainLikelihood):
         readable = structure.weights(w)
         state = np.ascontiguousarray(w[structure.slices["state"]])
         rows.spread(state, self._dense)
-        pairwise = rows.pad_pairwise(readable.transitions)
+        transitions = rows.pad_pairwise(readable.transitions)
         start, end = rows.pad_labels(readable.start), rows.pad_labels(readable.end)
         log_z = np.empty(len(self.X))
         has_weight = structure.transition_index >= 0
@@ -76,18 +85,16 @@ class FastChainLikelihood(ChainLikelihood):
             first, last = int(self._bounds[slot]), int(self._bounds[slot + 1])
             gradient = np.zeros(self.n_params)
             part = gradient[structure.slices["state"]]
-            out_rows, transitions = rows.new_rows(), np.zeros((rows.width, rows.width))
+            out_rows, counts = rows.new_rows(), np.zeros((rows.width, rows.width))
             out_start, out_end = np.zeros(rows.width), np.zeros(rows.width)
             likelihood_slot(
-                first, last, self._block_steps, self._offsets, *rows.arrays,
-                rows.columns, self._dense, state, n_labels, pairwise, start, end,
+                self._order[first:last], self._offsets, *rows.arrays,
+                rows.columns, self._dense, state, n_labels, transitions, start, end,
                 self.codes, self._miss, self._weight, curvature,
-                log_z, out_rows, part, transitions, out_start, out_end,
+                log_z, out_rows, part, counts, out_start, out_end,
             )  # fmt: skip
             rows.gather(out_rows, part)
-            gradient[structure.slices["transitions"]] = transitions[:n_labels, :n_labels][
-                has_weight
-            ]
+            gradient[structure.slices["transitions"]] = counts[:n_labels, :n_labels][has_weight]
             if structure.boundary:
                 gradient[structure.slices["start"]] = out_start[:n_labels]
                 gradient[structure.slices["end"]] = out_end[:n_labels]
@@ -128,6 +135,9 @@ class StochasticPasses:
     def run(self, order: NDArray[np.int64], rate: float) -> float:
         """Visit the sequences in order; returns the mean log-loss met on the way."""
         objective, rows = self._objective, self._objective.rows
+        # The chains of a group should end together: by length within short stretches of the order.
+        stretch = np.arange(order.size) // STRETCH
+        order = order[np.lexsort((objective.X.lengths[order], stretch))]
         self._step, self._scale, total = sgd_pass(
             order, objective._offsets, *rows.arrays,
             rows.columns, self._rows, self._mask, self._state, rows.n_labels,

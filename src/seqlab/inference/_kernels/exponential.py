@@ -71,6 +71,6 @@ def exp_nonpositive(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    bits: int = bits_of_float(rounded)  # type: ignore[call-arg]
+    bits: int = bits_of_float(rounded)
     power: float = float_of_bits((bits << 52) + (1023 << 52))
     return 0.0 if x < SMALLEST else p * power

@@ -1,0 +1,79 @@
+"""Eight chains side by side give what each gives alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqlab.inference import ChainScores, expected_transitions
+from seqlab.inference._kernels.dense import exp_matrix, padded_width
+from seqlab.inference._kernels.lanes import fold_products, group_marginals, group_space
+from seqlab.inference._kernels.vectors import LANES
+
+
+def run_group(chains, pairwise, weights, capacity=None):
+    """`group_marginals` of chains given as (n_steps, n_labels) arrays."""
+    n_labels = pairwise.shape[0]
+    width = int(padded_width(n_labels))
+    lengths = [len(chain) for chain in chains]
+    bounds = np.zeros(LANES + 1, dtype=np.int64)
+    bounds[1 : len(chains) + 1] = np.cumsum(lengths)
+    unary = np.full((sum(lengths), width), -np.inf)
+    unary[:, :n_labels] = np.concatenate(chains)
+    padded = np.zeros((1, width, width))
+    padded[0, :n_labels, :n_labels] = pairwise
+    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
+    shift, spread = exp_matrix(np.ascontiguousarray(pairwise), exp_pairwise, exp_transposed)
+    products, transitions = np.zeros((width * width, LANES)), np.zeros((width, width))
+    node, log_z = np.empty_like(unary), np.empty(LANES)
+    space = group_space(max(lengths) if capacity is None else capacity, width)
+    group_marginals(
+        unary, bounds, len(chains), padded, exp_pairwise, exp_transposed, shift, spread,
+        np.append(weights, np.ones(LANES - len(chains))), space, products, node, transitions, log_z,
+    )  # fmt: skip
+    fold_products(products, exp_pairwise, transitions)
+    assert not products.any()
+    assert not node[:, n_labels:].any()
+    return log_z[: len(chains)], node[:, :n_labels], transitions[:n_labels, :n_labels]
+
+
+def assert_equals_single_chains(chains, pairwise, weights, **options):
+    log_z, node, transitions = run_group(chains, pairwise, weights, **options)
+    offsets = np.concatenate([[0], np.cumsum([len(chain) for chain in chains])])
+    scores = ChainScores(np.concatenate(chains), pairwise, offsets=offsets)
+    expected = expected_transitions(scores, weights=np.asarray(weights, dtype=float))
+    np.testing.assert_allclose(log_z, expected.log_z, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(node, expected.node, atol=1e-12)
+    np.testing.assert_allclose(transitions, expected.transitions, atol=1e-11)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=8),
+    st.integers(1, 9),
+    st.integers(0, 1000),
+    st.floats(0.1, 20.0),
+)
+def test_groups_equal_single_chains(lengths, n_labels, seed, scale):
+    random = np.random.default_rng(seed)
+    chains = [random.normal(size=(n, n_labels)) * scale for n in lengths]
+    pairwise = random.normal(size=(n_labels, n_labels)) * scale
+    assert_equals_single_chains(chains, pairwise, random.random(len(chains)))
+
+
+@pytest.mark.parametrize(
+    "options", [{"capacity": 3}, {}], ids=["too long for the space", "extreme"]
+)
+def test_chains_that_must_go_one_by_one(options):
+    random = np.random.default_rng(0)
+    scale = 1.0 if options else 1e4
+    chains = [random.normal(size=(n, 5)) * scale for n in (2, 7, 4)]
+    assert_equals_single_chains(chains, random.normal(size=(5, 5)), [1.0, 2.0, 0.5], **options)
+
+
+def test_a_long_chain_beside_short_ones():
+    random = np.random.default_rng(1)
+    chains = [random.normal(size=(n, 4)) for n in (3000, 1, 2, 3)]
+    assert_equals_single_chains(chains, random.normal(size=(4, 4)), np.ones(4))
