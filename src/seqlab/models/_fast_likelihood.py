@@ -33,7 +33,6 @@ class FastChainLikelihood(ChainLikelihood):
         super().__init__(*args, **options)
         if self.allowed is not None or self.structure.edge is not None:
             raise ValueError("this objective knows neither partial labels nor edge features")
-        self.rows = MixedRows(self.X.matrix, self.structure.state)
         self._offsets = np.array(self.X.offsets)
         nothing = np.empty(0)
         self._miss = nothing if self.miss_cost is None else self.miss_cost
@@ -50,6 +49,11 @@ class FastChainLikelihood(ChainLikelihood):
             ]
         )
         self._dense = self.rows.new_rows()
+
+    def _observed_features(self) -> Floats:
+        self.rows = MixedRows(self.X.matrix, self.structure.state)
+        state = self.rows.observed(self.codes, self._step_weights)
+        return self.structure.total_features(self.X, self.codes, self.weights, state)
 
     def _expected(self, w: Floats) -> tuple[float, Floats]:
         log_z, gradient = self._pass(w, curvature=False)
@@ -89,7 +93,7 @@ class FastChainLikelihood(ChainLikelihood):
             out_start, out_end = np.zeros(rows.width), np.zeros(rows.width)
             likelihood_slot(
                 self._order[first:last], self._offsets, *rows.arrays,
-                rows.columns, self._dense, state, n_labels, transitions, start, end,
+                self._dense, state, n_labels, transitions, start, end,
                 self.codes, self._miss, self._weight, curvature,
                 log_z, out_rows, part, counts, out_start, out_end,
             )  # fmt: skip
@@ -140,7 +144,7 @@ class StochasticPasses:
         order = order[np.lexsort((objective.X.lengths[order], stretch))]
         self._step, self._scale, total = sgd_pass(
             order, objective._offsets, *rows.arrays,
-            rows.columns, self._rows, self._mask, self._state, rows.n_labels,
+            self._rows, self._mask, self._state, rows.n_labels,
             self._pairwise, self._has_transition, objective.structure.boundary,
             self._start, self._end,
             objective.codes, objective._miss, objective._weight,

@@ -17,7 +17,7 @@ depend on the data alone and slots are added in order, so the result has the sam
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,10 +95,12 @@ class ChainLikelihood:
         self.strong_convexity = 2.0 * self.c2 if penalised is None else 0.0
         self._step_weights = np.repeat(weights, X.lengths)
         self._weighted = bool(np.any(weights != 1.0))
-        self._observed: Any = None
-        if allowed is None:
-            self._observed = structure.total_features(X, codes, weights)
+        self._observed = self._observed_features() if allowed is None else None
         self._slots = _plan(X.offsets, structure)
+
+    def _observed_features(self) -> Floats:
+        """Weighted sum of the joint features of the gold labelings."""
+        return self.structure.total_features(self.X, self.codes, self.weights)
 
     def loss(self, w: Floats) -> float:
         """``f(w)``."""

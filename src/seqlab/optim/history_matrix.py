@@ -45,18 +45,22 @@ class InverseHessian:
         self._n_pairs = 0
         self._scale = 1.0
 
-    def update(self, step: Vector, change: Vector) -> bool:
-        """Store a pair if its curvature is safely positive; say whether it was stored."""
+    def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
+        """Store the pair of two points if its curvature is safely positive; say whether it was."""
+        memory = self._curvatures.size
+        place = (self._newest + 1) % memory
+        # The oldest pair makes room at once: where the new one is refused, one pair less is kept.
+        self._n_pairs = min(self._n_pairs, memory - 1)
+        step, change = self._steps[place], self._changes[place]
+        np.subtract(w_new, w, out=step)
+        np.subtract(gradient_new, gradient, out=change)
         curvature = float(dot(step, change))
         change_norm2 = float(dot(change, change))
         if curvature <= np.finfo(np.float64).eps * change_norm2:
             return False
-        memory = self._curvatures.size
-        self._newest = (self._newest + 1) % memory
-        self._steps[self._newest] = step
-        self._changes[self._newest] = change
-        self._curvatures[self._newest] = curvature
-        self._n_pairs = min(self._n_pairs + 1, memory)
+        self._newest = place
+        self._curvatures[place] = curvature
+        self._n_pairs += 1
         if self._preconditioner.size:
             change_norm2 = float(scaled_norm2(change, self._preconditioner))
         self._scale = curvature / change_norm2

@@ -73,7 +73,7 @@ def lbfgs(
                 return
             inverse_hessian.clear()
             continue
-        inverse_hessian.update(found.w - w, found.gradient - gradient)
+        inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
         state = rule.state(w, value, norm, n_evaluations)

@@ -84,7 +84,7 @@ def owlqn(
                 return
             inverse_hessian.clear()
             continue
-        inverse_hessian.update(w_new - w, gradient_new - gradient)
+        inverse_hessian.update(w, w_new, gradient, gradient_new)
         w, value, gradient = w_new, value_new, gradient_new
         pseudo = pseudo_gradient(w, gradient, c1)
         norm = float(np.sqrt(dot(pseudo, pseudo)))

@@ -34,8 +34,8 @@ def charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps):
 @njit(nogil=True, cache=True)
 def load_group(
     group, offsets,
-    dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-    columns, rows, weights, n_labels, scale, start, end, codes, miss_cost,
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+    rows, weights, n_labels, scale, start, end, codes, miss_cost,
     bounds, unary,
 ):  # fmt: skip
     """Scores of the chains ``group`` one below the other; ``bounds`` says where each lies.
@@ -49,8 +49,8 @@ def load_group(
         bounds[c] = place
         bounds[c + 1] = place + n_steps
         emit_mixed(
-            dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-            columns, rows, weights, n_labels, begin, begin + n_steps, unary[place:],
+            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+            rows, weights, n_labels, begin, begin + n_steps, unary[place:],
         )  # fmt: skip
         if scale != 1.0:
             for t in range(place, place + n_steps):
@@ -67,8 +67,8 @@ def load_group(
 @njit(nogil=True, cache=True)
 def likelihood_slot(
     order, offsets,
-    dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-    columns, rows, weights, n_labels, pairwise3, start, end,
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+    rows, weights, n_labels, pairwise3, start, end,
     codes, miss_cost, sequence_weights, curvature,
     log_z, out_rows, out_weights, out_transitions, out_start, out_end,
 ):  # fmt: skip
@@ -99,8 +99,8 @@ def likelihood_slot(
         group = order[g : g + LANES]
         load_group(
             group, offsets,
-            dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-            columns, rows, weights, n_labels, 1.0, start, end, codes, miss_cost, bounds, unary,
+            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+            rows, weights, n_labels, 1.0, start, end, codes, miss_cost, bounds, unary,
         )  # fmt: skip
         if sequence_weights.size > 0:
             for c in range(group.size):
@@ -122,7 +122,7 @@ def likelihood_slot(
                 out_start[j] += node[place, j]
                 out_end[j] += node[last, j]
             scatter_mixed(
-                dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-                columns, node[place:], power, offsets[i], offsets[i + 1], out_rows, out_weights,
+                dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+                node[place:], power, offsets[i], offsets[i + 1], out_rows, out_weights,
             )  # fmt: skip
     fold_products(products, exp_pairwise, out_transitions)

@@ -33,8 +33,8 @@ def gold_scores(group, offsets, codes, bounds, unary, pairwise, scale):
 @njit(nogil=True, cache=True)
 def sgd_pass(
     order, offsets,
-    dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-    columns, rows, row_mask, weights, n_labels,
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+    rows, row_mask, weights, n_labels,
     pairwise, pairwise_mask, boundary, start, end,
     codes, miss_cost, sequence_weights, decay, rate, step, scale,
 ):  # fmt: skip
@@ -59,14 +59,14 @@ def sgd_pass(
         np.empty(LANES),
         np.ones(LANES),
     )
-    unit = dense_value.size == 0 and run_value.size == 0
+    unit = dense_value.size == 0 and pair_value.size == 0
     total = 0.0
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
             group, offsets,
-            dense_ptr, dense_row, dense_value, run_ptr, run_begin, run_end, run_value,
-            columns, rows, weights, n_labels, scale, start, end, codes, miss_cost, bounds, unary,
+            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+            rows, weights, n_labels, scale, start, end, codes, miss_cost, bounds, unary,
         )  # fmt: skip
         scaled[0, :n_labels, :n_labels] = pairwise * scale
         pair_shift, pair_spread = exp_matrix(
@@ -102,10 +102,9 @@ def sgd_pass(
                     pace = move * weight if unit else move * weight * dense_value[k]
                     for j in range(width):
                         target[j] -= pace * (row[j] * mask[j])
-                for k in range(run_ptr[begin + t], run_ptr[begin + t + 1]):
-                    pace = move * weight if unit else move * weight * run_value[k]
-                    for p in range(run_begin[k], run_end[k]):
-                        weights[p] -= pace * row[columns[p]]
+                for k in range(pair_ptr[begin + t], pair_ptr[begin + t + 1]):
+                    pace = move * weight if unit else move * weight * pair_value[k]
+                    weights[pair_weight[k]] -= pace * row[pair_column[k]]
             if boundary:
                 for j in range(n_labels):
                     start[j] -= move * weight * node[place, j]

@@ -230,13 +230,18 @@ class ChainStructure:
         rows, columns, values = self._fired(X, codes)
         return sp.csr_matrix((values, (rows, columns)), shape=(len(X), self.n_params))
 
-    def total_features(self, X: Sequences, codes: Codes, weights: Floats) -> Floats:
-        """``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
+    def total_features(
+        self, X: Sequences, codes: Codes, weights: Floats, state: Floats | None = None
+    ) -> Floats:
+        """``sum_i weights_i phi(x_i, y_i)``, shape (n_params,); ``state`` is its first part, where known."""
         matrix, n_labels = as_csr(X).matrix, self.n_labels
         step_weights = np.repeat(weights, X.lengths)
         pairs = self._pairs(X, codes)
         out = np.zeros(self.n_params)
-        self.state.add_observed(matrix, codes, step_weights, out[self.slices["state"]])
+        if state is not None:
+            out[self.slices["state"]] = state
+        else:
+            self.state.add_observed(matrix, codes, step_weights, out[self.slices["state"]])
         if self.edge is not None:
             self.edge.add_observed(matrix, pairs, step_weights, out[self.slices["edge"]])
         seen = pairs >= 0

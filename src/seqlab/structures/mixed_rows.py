@@ -1,8 +1,8 @@
 """MixedRows: training data compiled for one feature pattern.
 
 The same numbers as the CSR matrix and the pattern, in the layout that training passes read fastest:
-each step lists its dense features (those that go with many labels) by row number and the others by the
-run of their weights. See `_mixed_kernels` for what this buys.
+each step lists its dense features (those that go with many labels) by row number and the others weight by
+weight. See `_mixed_kernels` for what this buys.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from seqlab.structures import _mixed_kernels
 from seqlab.structures.pattern import FeaturePattern
 
 Floats = NDArray[np.float64]
-# A dense row costs width additions in vectors, a run one addition per label and some latency: on text
-# the two meet at about a quarter of the labels.
+# A dense row costs width additions in vectors, a pair one addition and some latency: on text the two meet
+# at about a quarter of the labels.
 DENSE_SHARE = 0.25
 MIN_DENSE = 2
 
@@ -30,14 +30,14 @@ class RowArrays(NamedTuple):
     dense_ptr: NDArray[np.uint32]
     dense_row: NDArray[np.uint32]
     dense_value: Floats
-    run_ptr: NDArray[np.uint32]
-    run_begin: NDArray[np.uint32]
-    run_end: NDArray[np.uint32]
-    run_value: Floats
+    pair_ptr: NDArray[np.uint32]
+    pair_weight: NDArray[np.uint32]
+    pair_column: NDArray[np.uint16]
+    pair_value: Floats
 
 
 class MixedRows:
-    """Steps of the training data, split into dense and short features.
+    """Steps of the training data, split into dense features and single weights.
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ class MixedRows:
     width : int
         Labels, padded for vector loops.
     arrays : RowArrays
-    columns : uint32 array of shape (n_weights,)
-        Label of each weight.
     """
 
     def __init__(self, X: sp.csr_matrix, pattern: FeaturePattern) -> None:
@@ -65,10 +63,9 @@ class MixedRows:
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
         self.n_dense = dense.size
-        self.columns = columns.astype(np.uint32)
         unit = bool(X.nnz == 0 or (X.data.min() == 1.0 and X.data.max() == 1.0))
         self.arrays = RowArrays(
-            *_mixed_kernels.split_rows(X.indptr, X.indices, X.data, unit, dense_of, starts)
+            *_mixed_kernels.split_rows(X.indptr, X.indices, X.data, unit, dense_of, starts, columns)
         )
         # Weight p of a dense feature lies at rows.ravel()[place[k]] where param[k] == p.
         is_dense = dense_of >= 0
@@ -92,10 +89,15 @@ class MixedRows:
         """Scores of steps first..last, shape (last - first, n_labels)."""
         rows, out = self.new_rows(), np.empty((last - first, self.width))
         self.spread(weights, rows)
-        _mixed_kernels.emit_mixed(
-            *self.arrays, self.columns, rows, weights, self.n_labels, first, last, out
-        )
+        _mixed_kernels.emit_mixed(*self.arrays, rows, weights, self.n_labels, first, last, out)
         return out[:, : self.n_labels]
+
+    def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
+        """Features of the steps with their labels, summed, shape (n_weights,)."""
+        rows, weights = self.new_rows(), np.zeros(self.n_weights)
+        _mixed_kernels.add_gold(*self.arrays, codes, step_weights, rows, weights)
+        self.gather(rows, weights)
+        return weights
 
     def pad_pairwise(self, transitions: Floats) -> Floats:
         """Transition scores as the kernels take them, shape (1, width, width)."""
