@@ -48,9 +48,9 @@ def test_lazy_average_is_the_explicit_average(seed, all_states, boundary, width)
     orders = [random.permutation(len(X)) for _ in range(3)]
     decode = viterbi if width is None else lambda scores: beam(scores, width)
     last, average, _ = by_the_book(structure, X, codes, orders, decode)
-    state = PerceptronState(structure)
+    state = PerceptronState(structure, X)
     for order in orders:
-        state.run_pass(X, codes, np.ones(len(X)), order, beam_width=width or 0)
+        state.run_pass(codes, np.ones(len(X)), order, beam_width=width or 0)
     np.testing.assert_allclose(state.current(), last, atol=1e-12)
     np.testing.assert_allclose(state.average(), average, atol=1e-12)
 
@@ -142,8 +142,8 @@ def test_early_update_stops_where_gold_leaves_the_beam():
     X = Sequences(sp.csr_matrix(np.eye(3)), [0, 3])
     codes = np.array([1, 1, 1])
     structure = ChainStructure.from_data(X, codes, 2, all_states=True, all_transitions=True)
-    state = PerceptronState(structure)
-    state.run_pass(X, codes, np.ones(1), np.array([0]), beam_width=1, early_update=True)
+    state = PerceptronState(structure, X)
+    state.run_pass(codes, np.ones(1), np.array([0]), beam_width=1, early_update=True)
     weights = structure.weights(state.current())
     np.testing.assert_array_equal(weights.coef, [[-1, 0, 0], [1, 0, 0]])
     np.testing.assert_array_equal(weights.start, [-1, 1])

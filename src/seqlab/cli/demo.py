@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +63,11 @@ def demo(
         _keep(tagger, save)
     _next(console, save)
     if svg is not None:
-        console.save_svg(str(svg), title="seqlab demo")
+        picture = console.export_svg(title="seqlab demo")
+        # No fonts from elsewhere: the picture must not ask the network for anything.
+        svg.write_text(
+            re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8"
+        )
 
 
 def _say(console: Any, number: int, title: str) -> None:

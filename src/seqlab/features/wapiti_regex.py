@@ -4,15 +4,13 @@ Wapiti has its own matcher, smaller than other regular expressions and different
 that shows in the matched text: ``*`` takes as *few* characters as possible, ``?`` takes one where
 it can. The whole language:
 
-====== ====================================================================================
-``.``   any character ``\x``  a class: ``\d`` digit, ``\a`` letter, ``\w`` letter or digit, ``\l``
-lower case, ``\u`` upper
-        case, ``\p`` punctuation, ``\s`` space; in upper case its complement; any other character
-        after a backslash stands for itself
-``x*``  any number of the preceding character or class
-``x?``  the preceding character or class, or nothing
-``^``   first: only at the beginning;  ``$``, last: only at the end
-====== ====================================================================================
+- ``.``: any character
+- ``\d`` digit, ``\a`` letter, ``\w`` letter or digit, ``\l`` lower case, ``\u`` upper case, ``\p``
+  punctuation, ``\s`` space; in upper case the complement; any other character after a backslash stands
+  for itself
+- ``x*``: any number of the preceding character or class
+- ``x?``: the preceding character or class, or nothing
+- ``^`` first: only at the beginning; ``$`` last: only at the end
 
 Classes follow Unicode (Wapiti's own are those of ASCII bytes, on which both agree).
 

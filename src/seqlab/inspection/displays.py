@@ -3,7 +3,7 @@
 `TransitionDisplay`
     heat map of the weights from one label to the next;
 `HistoryDisplay`
-    objective over iterations or seconds, the certified gap below it;
+    objective over iterations or seconds, the estimated distance from the optimum below it;
 `ConfusionDisplay`
     gold against predicted labels.
 
@@ -149,7 +149,7 @@ class TransitionDisplay:
 
 
 class HistoryDisplay:
-    """Objective of a fit over its iterations, with the certified gap where there is one.
+    """Objective of a fit over its iterations, with the estimated distance from the optimum where known.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""meta."""
+"""Learners over learners: any classifier step by step, features and labeler as one."""

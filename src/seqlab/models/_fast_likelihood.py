@@ -49,11 +49,19 @@ class FastChainLikelihood(ChainLikelihood):
             ]
         )
         self._dense = self.rows.new_rows()
+        self._last: tuple[Floats, float, Floats] | None = None
 
     def _observed_features(self) -> Floats:
         self.rows = MixedRows(self.X.matrix, self.structure.state)
         state = self.rows.observed(self.codes, self._step_weights)
         return self.structure.total_features(self.X, self.codes, self.weights, state)
+
+    def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """``f(w)`` and its gradient; asked again for the very same array, it answers from memory."""
+        if self._last is None or self._last[0] is not w:
+            self._last = (w, *super().loss_gradient(w))
+        _, loss, gradient = self._last
+        return loss, gradient.copy()
 
     def _expected(self, w: Floats) -> tuple[float, Floats]:
         log_z, gradient = self._pass(w, curvature=False)

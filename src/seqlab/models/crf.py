@@ -32,7 +32,7 @@ from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_
 
 # Default distance from the optimum: what large data need, and what small data get for nothing.
 TOL_LARGE = 1e-3
-TOL_SMALL = 1e-8
+TOL_SMALL = 1e-6
 
 
 class LinearChainCRF(DistributionMixin, ChainLabeler):
@@ -58,7 +58,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         Training stops when the objective is within ``tol`` of the optimum, relatively. The distance is
         the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an estimate, twice the
         gain of the last five iterations; both are in ``history_``. None stands for 1e-3 where a
-        pass over the data takes more than a few milliseconds, else for 1e-8.
+        pass over the data takes more than a few milliseconds, else for 1e-6.
     all_states : bool, default=False
         Give a weight to every (feature, label) pair, not only to those seen in training.
     all_transitions : bool, default=False

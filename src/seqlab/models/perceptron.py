@@ -184,7 +184,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
                 min_freq=self.min_freq,
                 boundary=self.boundary,
             )
-            state = PerceptronState(structure)
+            state = PerceptronState(structure, data.X)
             votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
             self.n_iter_, self.converged_ = 0, False
             monitor = Monitor(type(self).__name__, self.max_iter, self.verbose)
@@ -210,7 +210,6 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
                 order = random_state.permutation(len(data.X))
             first_step = state.n_steps
             n_wrong, decoded, updated = state.run_pass(
-                data.X,
                 data.codes,
                 data.sequence_weights,
                 order,

@@ -5,7 +5,7 @@ verbose, shows a progress bar on standard error with the objective and the time 
 `record` once per iteration.
 
 How far a fit has come is the larger of two shares: of the iterations allowed, and, where the solver
-certifies how far the optimum can be, of the way its relative gap r has to go on a logarithmic scale,
+tells how far the optimum is, of the way its relative gap r has to go on a logarithmic scale,
 ``log(r_0 / r) / log(r_0 / tol)``. Solvers that converge linearly move it at an even pace.
 """
 

@@ -18,42 +18,44 @@ from numba import njit
 from seqlab.inference._kernels.beam import beam_one, beam_workspace
 from seqlab.inference._kernels.dense import longest
 from seqlab.inference._kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
+from seqlab.structures._mixed_kernels import emit_mixed
 
 
 @njit(nogil=True, cache=True)
 def perceptron_pass(
-    order, indptr, indices, data, offsets, codes, sequence_weights,
-    starts, columns, state, state_sum,
-    has_transition, pairwise3, pairwise_sum, boundary, start, start_sum, end, end_sum,
+    order, offsets, codes, sequence_weights,
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+    rows, row_sum, row_mask, state, state_sum,
+    n_labels, has_transition, pairwise3, pairwise_sum, boundary, start, start_sum, end, end_sum,
     step, beam_width, early, predicted, updated,
 ):  # fmt: skip
     """Run one epoch; weights and sums change in place.
 
-    ``beam_width`` 0 means exact. ``predicted`` (n_steps,) receives the labels decoded, ``updated``
+    Weights lie as in `MixedRows` (dense features in ``rows``, ``row_mask`` 1 where a weight exists), labels
+    are padded to the width of the rows. ``beam_width`` 0 means exact.
+    ``predicted`` (n_steps,) receives the labels decoded, ``updated``
     (n_sequences,) which sequences changed the weights. Returns the number of wrong labels and the
     step counter.
     """
-    n_labels = pairwise3.shape[1]
+    width = pairwise3.shape[1]
     n_rows = longest(offsets, 0, offsets.size - 1)
-    unary = np.empty((n_rows, n_labels))
+    unit = dense_value.size == 0 and pair_value.size == 0
+    unary = np.empty((n_rows, width))
     labels = np.empty(n_rows, dtype=np.int64)
     gold = np.empty(n_rows, dtype=np.int64)
     no_gold = np.empty(0, dtype=np.int64)
-    transposed, table = viterbi_workspace(n_labels, n_rows)
+    transposed, table = viterbi_workspace(width, n_rows)
     transpose_pairwise(pairwise3[0], transposed)
-    width = max(beam_width, 1)
-    kept, n_kept, beam_table, values, candidates = beam_workspace(n_labels, n_rows, width)
+    kept, n_kept, beam_table, values, candidates = beam_workspace(width, n_rows, max(beam_width, 1))
     n_wrong = 0
     for i in order:
         t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
+        emit_mixed(
+            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+            rows, state, n_labels, t0, t0 + n_steps, unary,
+        )  # fmt: skip
         for t in range(n_steps):
             gold[t] = codes[t0 + t]
-            row = unary[t]
-            row[:] = 0.0
-            for k in range(indptr[t0 + t], indptr[t0 + t + 1]):
-                feature, value = indices[k], data[k]
-                for p in range(starts[feature], starts[feature + 1]):
-                    row[columns[p]] += value * state[p]
         n_done = n_steps
         if beam_width > 0:
             watched = gold[:n_steps] if early else no_gold
@@ -77,15 +79,22 @@ def perceptron_pass(
             for t in range(n_done):
                 y, z = gold[t], labels[t]
                 if y != z:
-                    for k in range(indptr[t0 + t], indptr[t0 + t + 1]):
-                        feature, value = indices[k], data[k]
-                        for p in range(starts[feature], starts[feature + 1]):
-                            if columns[p] == y:
-                                state[p] += a * value
-                                state_sum[p] += late * value
-                            elif columns[p] == z:
-                                state[p] -= a * value
-                                state_sum[p] -= late * value
+                    for k in range(dense_ptr[t0 + t], dense_ptr[t0 + t + 1]):
+                        r = dense_row[k]
+                        value = 1.0 if unit else dense_value[k]
+                        rows[r, y] += a * value * row_mask[r, y]
+                        row_sum[r, y] += late * value * row_mask[r, y]
+                        rows[r, z] -= a * value * row_mask[r, z]
+                        row_sum[r, z] -= late * value * row_mask[r, z]
+                    for k in range(pair_ptr[t0 + t], pair_ptr[t0 + t + 1]):
+                        column, p = pair_column[k], pair_weight[k]
+                        value = 1.0 if unit else pair_value[k]
+                        if column == y:
+                            state[p] += a * value
+                            state_sum[p] += late * value
+                        elif column == z:
+                            state[p] -= a * value
+                            state_sum[p] -= late * value
                 if t > 0 and (y != z or gold[t - 1] != labels[t - 1]):
                     before, decoded = gold[t - 1], labels[t - 1]
                     if has_transition[before, y]:

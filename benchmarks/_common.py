@@ -1,0 +1,91 @@
+"""What the benchmarks share: data, fresh processes, and tables.
+
+Every figure is measured in a process of its own (so that peak memory means something and no cache of another
+role helps), and roles that are compared run one after the other in the same session: only ratios count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = Path(__file__).resolve().parent / "results"
+sys.path.insert(0, str(ROOT / "tests"))
+
+
+def conll2000(subset):
+    """Sentences as bags of CRFsuite's chunking attributes, and their labels."""
+    from chunking import chunking_attributes
+    from seqlab.datasets import fetch_conll2000
+
+    X, y = fetch_conll2000(subset=subset, return_X_y=True)
+    return [chunking_attributes(sentence) for sentence in X], [list(labels) for labels in y]
+
+
+@contextmanager
+def clock(record, name):
+    """Wall-clock seconds of a block, into ``record[name]``."""
+    began = time.perf_counter()
+    yield
+    record[name] = time.perf_counter() - began
+
+
+def peak_memory():
+    """Peak resident memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(roles):
+    """Run one role in this process (``--role``), or all of them in processes of their own."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--role", choices=sorted(roles))
+    chosen = parser.parse_args().role
+    if chosen:
+        print(json.dumps(roles[chosen]()))
+        return None
+    if "SEQLAB_DATA" not in os.environ:
+        sys.exit("set SEQLAB_DATA to the folder of the data sets")
+    script = Path(sys.argv[0]).resolve()
+    results = {}
+    for role in roles:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(script), "--role", role],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            print(f"{role}: failed\n{done.stderr[-2000:]}", file=sys.stderr)
+            continue
+        results[role] = json.loads(done.stdout.strip().splitlines()[-1])
+        print(f"# {role}: {results[role]}", file=sys.stderr, flush=True)
+    return results
+
+
+def table(rows, columns):
+    """Print rows of a dict of dicts as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    out = Table()
+    out.add_column("")
+    for column in columns:
+        out.add_column(column, justify="right")
+    for name, row in rows.items():
+        cells = [row.get(column, "") for column in columns]
+        out.add_row(name, *[f"{c:,.4g}" if isinstance(c, float) else str(c) for c in cells])
+    Console(width=140).print(out)
+
+
+def keep(name, results):
+    """Write results as JSON for the closing table and the plots."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))

@@ -1,0 +1,18 @@
+"""All benchmarks, one after the other: `make bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = ["training.py", "templates_vs_python.py"]
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parent
+    failed = []
+    for script in SCRIPTS:
+        print(f"\n== {script}", flush=True)
+        if subprocess.run([sys.executable, str(folder / script)], check=False).returncode:
+            failed.append(script)
+    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)

@@ -1,0 +1,107 @@
+"""CRF training on CoNLL-2000: seconds to CRFsuite's objective, and peak memory.
+
+The same attributes, parameters and penalty (c2 = 1, no boundary weights, observed pairs only); CRFsuite runs
+100 L-BFGS iterations, seqlab to its default tolerance, which ends lower.
+"""
+
+from __future__ import annotations
+
+import time
+
+from _common import clock, conll2000, keep, main, peak_memory, table
+
+
+def crfsuite():
+    import tempfile
+
+    import pycrfsuite
+
+    from seqlab.metrics import span_f1
+
+    X, y = conll2000("train")
+    record = {"memory before": peak_memory()}
+    trainer = pycrfsuite.Trainer(
+        algorithm="lbfgs", params={"c2": 1.0, "max_iterations": 100}, verbose=False
+    )
+    with clock(record, "read"):
+        for steps, labels in zip(X, y, strict=True):
+            trainer.append(steps, labels)
+    with tempfile.NamedTemporaryFile() as file:
+        with clock(record, "train"):
+            trainer.train(file.name)
+        record["memory"] = peak_memory() - record["memory before"]
+        record["objective"] = trainer.logparser.last_iteration["loss"]
+        tagger = pycrfsuite.Tagger()
+        tagger.open(file.name)
+        X_test, y_test = conll2000("test")
+        record["f1"] = span_f1(y_test, [tagger.tag(steps) for steps in X_test])
+    record["total"] = record["read"] + record["train"]
+    return record
+
+
+def seqlab_sequences(n_jobs):
+    from seqlab import LinearChainCRF, SequenceVectorizer
+
+    X, y = conll2000("train")
+    vectorizer = SequenceVectorizer()
+    sequences = vectorizer.fit_transform(X)
+    record = {}
+    LinearChainCRF(c2=1.0, boundary=False).fit(sequences[:300], y[:300])  # load the kernels
+    with clock(record, "train"):
+        model = LinearChainCRF(c2=1.0, boundary=False, n_jobs=n_jobs).fit(sequences, y)
+    return _describe(model, record, vectorizer)
+
+
+def seqlab_strings(n_jobs):
+    from seqlab import LinearChainCRF, SequenceVectorizer
+
+    X, y = conll2000("train")
+    warm = SequenceVectorizer().fit_transform(X[:300])
+    LinearChainCRF(c2=1.0, boundary=False).fit(warm, y[:300])
+    record = {"memory before": peak_memory()}
+    began = time.perf_counter()
+    model = LinearChainCRF(c2=1.0, boundary=False, n_jobs=n_jobs).fit(X, y)
+    record["total"] = time.perf_counter() - began
+    record["memory"] = peak_memory() - record["memory before"]
+    return _describe(model, record, None)
+
+
+def _describe(model, record, vectorizer):
+    from seqlab.metrics import span_f1
+
+    X_test, y_test = conll2000("test")
+    if vectorizer is not None:
+        X_test = vectorizer.transform(X_test)
+    record["objective"] = model.objective_
+    record["iterations"] = model.n_iter_
+    record["f1"] = span_f1(y_test, model.predict(X_test))
+    return record
+
+
+ROLES = {
+    "CRFsuite, 100 iterations": crfsuite,
+    "seqlab, 1 thread": lambda: seqlab_sequences(1),
+    "seqlab, 2 threads": lambda: seqlab_sequences(2),
+    "seqlab from strings, 2 threads": lambda: seqlab_strings(2),
+}
+
+if __name__ == "__main__":
+    results = main(ROLES)
+    if results:
+        peer = results["CRFsuite, 100 iterations"]
+        for record in results.values():
+            for part in ("train", "total"):
+                if part in record:
+                    record[f"{part} ratio"] = peer[part] / record[part]
+        columns = [
+            "read",
+            "train",
+            "train ratio",
+            "total",
+            "total ratio",
+            "memory",
+            "objective",
+            "f1",
+        ]
+        table(results, columns)
+        keep("training", results)
