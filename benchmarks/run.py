@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ["training.py", "templates_vs_python.py"]
+SCRIPTS = ["training.py", "perceptron.py", "tagging.py", "scaling.py", "templates_vs_python.py"]
 
 if __name__ == "__main__":
     folder = Path(__file__).resolve().parent

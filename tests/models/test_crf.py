@@ -279,6 +279,8 @@ def test_constraints_of_another_scheme_are_refused(chunks):
     model = LinearChainCRF().fit(*chunks)
     with pytest.raises(InputError, match="another scheme"):
         model.predict(chunks[0], constraints="IOBES")
+    with pytest.raises(InputError, match=r"do not follow IOB1: B-. after .* is not allowed there"):
+        model.predict(chunks[0], constraints="IOB1")
     with pytest.raises(InputError, match="X has 40 sequences but constraints has 1"):
         model.predict(chunks[0], constraints=[[None]])
 

@@ -57,6 +57,10 @@ class BaseLabeler(BaseEstimator):
         Number of features seen during fit.
     vectorizer_ : SequenceVectorizer or None
         Turns dicts and bags of strings into columns, where X was given so.
+    transition_counts_ : int64 array of shape (n_labels, n_labels)
+        How often one label (row) was followed by another (column) in training.
+    start_counts_ : int64 array of shape (n_labels,)
+        How often each label came first.
     """
 
     # Whether fit understands unknown (None) and partly known (set) labels.
@@ -103,6 +107,9 @@ class BaseLabeler(BaseEstimator):
         self.vectorizer_ = vectorizer if layout.symbolic else None
         self._check_features(X, sequences, reset=True)
         self.classes_ = labels.classes
+        self.transition_counts_, self.start_counts_ = _count_labels(
+            labels.codes, sequences.offsets, labels.classes.size
+        )
         return TrainingData(sequences, labels.codes, labels.allowed, weights, step_weights)
 
     def _read(self, X: Any, lengths: Any = None) -> tuple[Sequences, Layout]:
@@ -160,3 +167,16 @@ class BaseLabeler(BaseEstimator):
 
     def _predict_codes(self, X: Sequences) -> NDArray[np.int64]:
         raise NotImplementedError  # every concrete labeler has its own decoder
+
+
+def _count_labels(
+    codes: NDArray[np.int64], offsets: NDArray[np.int64], n_labels: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Transitions and first labels of the training data, as far as they are known."""
+    inside = np.ones(codes.size, dtype=bool)
+    inside[offsets[:-1]] = False
+    before, after = np.roll(codes, 1)[inside], codes[inside]
+    known = (before >= 0) & (after >= 0)
+    pairs = np.bincount(before[known] * n_labels + after[known], minlength=n_labels * n_labels)
+    first = codes[offsets[:-1]]
+    return pairs.reshape(n_labels, n_labels), np.bincount(first[first >= 0], minlength=n_labels)

@@ -33,6 +33,8 @@ from seqlab.models._base import BaseLabeler
 
 # Doubles of scores that a block may hold (8 MB): bounds memory, and large enough for threads to pay.
 BLOCK_DOUBLES = 1_000_000
+# Share of malformed tags in training above which the labels are taken to follow another scheme.
+MALFORMED = 0.02
 
 
 class ChainLabeler(BaseLabeler):
@@ -183,6 +185,18 @@ class ChainLabeler(BaseLabeler):
             raise InputError(
                 f"under constraints={scheme!r} none of {tags} ... can occur: the labels of this model "
                 "follow another scheme"
+            )
+        broken = self.transition_counts_ * ~legal.transitions
+        starts = self.start_counts_ * ~legal.start
+        n_seen = self.transition_counts_.sum() + self.start_counts_.sum()
+        if broken.sum() + starts.sum() > MALFORMED * n_seen:
+            i, j = np.unravel_index(np.argmax(broken), broken.shape)
+            example = f"{self.classes_[j]} after {self.classes_[i]}"
+            if not broken.any():
+                example = f"{self.classes_[np.argmax(starts)]} at the beginning"
+            raise InputError(
+                f"the labels of this model do not follow {scheme}: {example} is not allowed there, and "
+                "was seen in training"
             )
         return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
 

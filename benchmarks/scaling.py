@@ -1,0 +1,66 @@
+"""How the cost of a training pass grows: with sequences, labels, length and threads.
+
+Seconds of one evaluation of the CRF's objective and gradient on generated data, best of three. Linear in
+steps and quadratic in labels is what the algorithm promises; the last column shows the power from row to row.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import scipy.sparse as sp
+from _common import keep, table
+
+from seqlab.data import Sequences
+from seqlab.models._fast_likelihood import FastChainLikelihood
+from seqlab.structures import ChainStructure
+
+
+def seconds_of_a_pass(n_sequences, length, n_labels, n_jobs=1, n_active=10):
+    random = np.random.default_rng(0)
+    n_steps = n_sequences * length
+    indices = random.integers(0, 5000, size=n_steps * n_active).astype(np.int32)
+    indptr = np.arange(n_steps + 1, dtype=np.int32) * n_active
+    matrix = sp.csr_matrix((np.ones(indices.size), indices, indptr), shape=(n_steps, 5000))
+    X = Sequences(matrix, np.arange(n_sequences + 1) * length)
+    codes = random.integers(0, n_labels, n_steps)
+    structure = ChainStructure.from_data(X, codes, n_labels)
+    objective = FastChainLikelihood(structure, X, codes, np.ones(n_sequences), 1.0, n_jobs=n_jobs)
+    best = math.inf
+    for _ in range(3):
+        w = random.normal(size=structure.n_params) * 0.1
+        began = time.perf_counter()
+        objective.loss_gradient(w)
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def series(name, values, cost):
+    seconds_of_a_pass(20, 20, 4)  # load the kernels
+    rows, before = {}, None
+    for value in values:
+        seconds = cost(value)
+        row = {"seconds": seconds}
+        if before is not None:
+            row["power"] = math.log(seconds / before[1]) / math.log(value / before[0])
+        rows[f"{name} {value}"] = row
+        before = (value, seconds)
+    table(rows, ["seconds", "power"])
+    return rows
+
+
+if __name__ == "__main__":
+    results = {
+        "sequences": series("sequences", [500, 1000, 2000, 4000, 8000, 16000, 32000],
+                            lambda n: seconds_of_a_pass(n, 25, 20)),
+        "labels": series("labels", [2, 4, 8, 16, 32, 64, 128, 256, 512],
+                         lambda n: seconds_of_a_pass(max(20, 200_000 // (n * 20)), 20, n)
+                         / max(20, 200_000 // (n * 20))),
+        "length": series("length", [10, 100, 1000, 10_000, 100_000],
+                         lambda n: seconds_of_a_pass(max(1, 200_000 // n), n, 20)
+                         / max(1, 200_000 // n)),
+        "threads": series("threads", [1, 2], lambda n: seconds_of_a_pass(8000, 25, 20, n_jobs=n)),
+    }  # fmt: skip
+    keep("scaling", results)
