@@ -13,8 +13,10 @@ A traceback is shown with ``--debug`` or ``SEQLAB_DEBUG=1`` only.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import secrets
 import stat
 import sys
 import traceback
@@ -33,6 +35,8 @@ _OPTION_OF_PARAMETER = (
     ("give the file's encoding, for example encoding='latin-1'", "try --encoding latin-1"),
     (" (or give label=None)", ""),
 )
+_DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TEMPLATE_PLACE = re.compile(r'^(template ".*") \(line (\d+) of (.*?)\)(:? .*)$', re.DOTALL)
 
 
@@ -92,7 +96,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, SeqlabError):
         from seqlab.persistence import ModelFileError
 
-        return str(error), USAGE if isinstance(error, ModelFileError) else FAILURE
+        if isinstance(error, ModelFileError):
+            return str(error) if is_debug() else _DAMAGED.sub(r"\1", str(error)), USAGE
+        return str(error), FAILURE
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return _of_file(error), USAGE
     if isinstance(error, PermissionError):
@@ -157,3 +163,32 @@ def check_output(path: Path) -> None:
             raise CommandError(f"{path}: is read-only")
     if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"{path}: the folder {folder} is read-only")
+    if path.is_file() or not path.exists():
+        _try_neighbour(path)
+
+
+@contextmanager
+def writing_to(path: Path | None) -> Iterator[None]:
+    """Name the user's file in the errors of writing it, not the temporary one beside it."""
+    try:
+        yield
+    except OSError as error:
+        if path is not None:
+            hidden = f".{Path(os.path.realpath(path)).name}."
+            named = os.path.basename(os.fsdecode(error.filename)) if error.filename else ""
+            if named.startswith(hidden) or (not named and error.errno in _NO_SPACE):
+                error.filename = str(path)
+        raise
+
+
+def _try_neighbour(path: Path) -> None:
+    """Make and remove a file beside the target, as writing it will."""
+    target = Path(os.path.realpath(path))
+    neighbour = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(neighbour, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        neighbour.unlink()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        code = FAILURE if error.errno in _NO_SPACE else USAGE
+        raise CommandError(f"{path}: cannot be written there ({reason})", code) from error

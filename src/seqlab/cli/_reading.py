@@ -39,6 +39,15 @@ FormatOption = Annotated[
         rich_help_panel="Reading",
     ),
 ]
+LaterFormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        help="As in train; auto: as the training file.",
+        rich_help_panel="Reading",
+    ),
+]
 LabelOption = Annotated[
     str | None,
     typer.Option(
@@ -210,6 +219,22 @@ def split_columns(
             f"{len(wanted)} of the token{listed} and the label"
         )
     return wanted, place if labeled else None
+
+
+def format_hint(file: str, reading: Reading) -> str:
+    """What to add to an error of a file that was read as the training file; empty if nothing.
+
+    Examples
+    --------
+    >>> format_hint("new.txt", Reading("conllu"))
+    ' (read as conllu, like the training file; --format columns?)'
+    >>> format_hint("new.conllu", Reading("conllu"))
+    ''
+    """
+    by_name = _format(file, "auto")
+    if by_name == reading.format:
+        return ""
+    return f" (read as {reading.format}, like the training file; --format {by_name}?)"
 
 
 def suffix_free(path: str) -> Path:

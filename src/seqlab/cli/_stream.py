@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from seqlab.cli._reading import Reading, split_columns
+from seqlab.cli._errors import CommandError, in_terms_of_files
+from seqlab.cli._reading import Reading, format_hint, split_columns
 from seqlab.data.io import (
     ReadError,
     iter_conll,
@@ -88,6 +89,11 @@ class LineSource(io.TextIOBase):
         """Whether every line read so far has been taken."""
         return not self._kept
 
+    @property
+    def waiting(self) -> list[str]:
+        """The lines read but not yet taken."""
+        return list(self._kept)
+
     def take(self, wanted: Any) -> list[str]:
         """Take lines from the front for as long as they are wanted."""
         taken = []
@@ -98,7 +104,12 @@ class LineSource(io.TextIOBase):
 
 
 def open_items(
-    file: str, reading: Reading, model: Any, *, labeled: bool | None = None
+    file: str,
+    reading: Reading,
+    model: Any,
+    *,
+    labeled: bool | None = None,
+    remembered: bool = False,
 ) -> tuple[Iterator[Item], LineSource]:
     """Sequences of a file for a model; the last item may hold lines without any tokens.
 
@@ -111,6 +122,8 @@ def open_items(
         Says how many columns it reads.
     labeled : bool or None
         Whether there are labels in the file; None finds out where that is possible.
+    remembered : bool
+        Whether the format is that of the training file and was not asked for: errors say so.
     """
     source = LineSource(file, reading.encoding)
     makers = {
@@ -121,7 +134,20 @@ def open_items(
         "svmlight": _svmlight_items,
         "text": _text_items,
     }
-    return makers[reading.format](source, reading, model, labeled), source
+    items = makers[reading.format](source, reading, model, labeled)
+    hint = format_hint(file, reading) if remembered else ""
+    return (_hinted(items, hint, reading) if hint else items), source
+
+
+def _hinted(items: Iterator[Item], hint: str, reading: Reading) -> Iterator[Item]:
+    try:
+        yield from items
+    except CommandError as error:
+        raise CommandError(f"{error}{hint}", error.code) from error
+    except ReadError as error:
+        if error.line is None or error.reason.startswith(f"not {reading.encoding}"):
+            raise
+        raise CommandError(f"{in_terms_of_files(str(error))}{hint}") from error
 
 
 def chunks(items: Iterable[Item], source: LineSource) -> Iterator[list[Item]]:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, tag, train
 from seqlab.cli._console import teach
-from seqlab.cli._errors import DEBUG, USAGE, answer, one_line_warnings, say
+from seqlab.cli._errors import DEBUG, FAILURE, USAGE, answer, one_line_warnings, say
 
 # The base of typer's usage errors, whichever click it brings.
 _ClickException: Any = next(
@@ -62,6 +62,12 @@ class Program(TyperGroup):
             os.environ[DEBUG] = "1"
         try:
             code = super().main(given, prog_name or "seqlab", complete_var, False, **extra)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            code = answer(error)
+        except SystemExit as error:
+            # Asked not to exit, click and rich do so at a broken pipe only (of the help, say).
+            code = answer(BrokenPipeError()) if error.code == FAILURE else error.code
         except _ClickException as error:
             code = _answer_usage(error)
         except typer.Abort:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +21,8 @@ Train on generated addresses, label new ones, show what was learned.
   [bold]seqlab demo --save address.seqlab[/bold]     [dim]keep the model, to play with it[/dim]
 """
 _N_TRAIN, _N_TEST = 1500, 400
+_N_WARM_UP = 400  # enough for every kernel that training calls to be called
+_PATIENCE = 2.0  # seconds that a warm-up may take before a word is due
 # Written for this page: none comes from the generator, and two are meant to be hard.
 _NEW = (
     "1600 Pennsylvania Ave NW , Washington , DC 20500",
@@ -99,6 +103,7 @@ def _make_data(console: Any) -> tuple[Any, Any]:
 def _train(console: Any, train: Any, jobs: int) -> Any:
     from seqlab import LinearChainCRF, Tagger, Templates
 
+    _warm_up(train, jobs)
     began = time.perf_counter()
     labeler = LinearChainCRF(c2=0.1, tol=1e-3, n_jobs=jobs, verbose=True)
     tagger = Tagger(Templates.default(), labeler).fit(train.data, train.target)
@@ -111,6 +116,28 @@ def _train(console: Any, train: Any, jobs: int) -> Any:
         f"{fitted.n_iter_} iterations, {seconds}"
     )
     return tagger
+
+
+def _warm_up(train: Any, jobs: int) -> None:
+    """Have everything compiled, so that the time of training is that of training."""
+    from seqlab import LinearChainCRF, Tagger, Templates
+
+    note = threading.Timer(
+        _PATIENCE,
+        _console.stderr().print,
+        ["   first run: compiling, about half a minute"],
+        {"style": "dim"},
+    )
+    note.daemon = True
+    note.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it need not converge
+            X, y = train.data[:_N_WARM_UP], train.target[:_N_WARM_UP]
+            labeler = LinearChainCRF(c2=0.1, max_iter=3, n_jobs=jobs)
+            Tagger(Templates.default(), labeler).fit(X, y).predict_proba(X)
+    finally:
+        note.cancel()
 
 
 def _score(console: Any, tagger: Any, test: Any) -> None:

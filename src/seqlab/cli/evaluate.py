@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -15,6 +16,9 @@ from seqlab.cli._nearest import nearest
 CONFIDENCE = 0.95
 _BAR = 22  # characters of the scale of F1
 _SCHEMES = ("IO", "IOB1", "IOB2", "IOBES", "BILOU")
+_PRED_COLUMNS = (-2, -1)
+_CONLLU_ID = re.compile(r"1|0\.1|1-\d+")
+_CONLLU_HEAD = re.compile(r"_|\d+")
 _HELP = """
 Compare a model's labels with those of a file.
 
@@ -54,8 +58,12 @@ def evaluate(
             "--pred", help="Instead of model and file: a file with gold and predicted columns."
         ),
     ] = None,
-    gold_column: Annotated[int, typer.Option(help="Column of the gold label in --pred.")] = -2,
-    pred_column: Annotated[int, typer.Option(help="Column of the predicted label.")] = -1,
+    gold_column: Annotated[
+        int, typer.Option(help="Column of the gold label in --pred.")
+    ] = _PRED_COLUMNS[0],
+    pred_column: Annotated[
+        int, typer.Option(help="Column of the predicted label.")
+    ] = _PRED_COLUMNS[1],
     scheme: Annotated[
         str,
         typer.Option("--scheme", help="IOB1, IOB2, IOBES, BILOU, IO; none for tokens; auto."),
@@ -67,7 +75,7 @@ def evaluate(
     worst: Annotated[int, typer.Option("--worst", min=0, help="Confusions to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
-    format: _reading.FormatOption = "auto",
+    format: _reading.LaterFormatOption = "auto",
     label_column: _reading.LabelOption = None,
     separator: _reading.SeparatorOption = "auto",
     comment: _reading.CommentOption = None,
@@ -94,7 +102,10 @@ def evaluate(
         loaded = load_model(model)
         _labelers.set_if_known(labeler_of(loaded), n_jobs=jobs)
         reading = _reading.reading_of(loaded, format, label_column, separator, comment, encoding)
-        result = evaluate_file(loaded, file, reading, constraints=constraints)
+        remembered = format == "auto"
+        result = evaluate_file(
+            loaded, file, reading, constraints=constraints, remembered=remembered
+        )
     if scheme != "auto":
         result.scheme = None if scheme == "none" else scheme
     if as_json:
@@ -104,7 +115,12 @@ def evaluate(
 
 
 def evaluate_file(
-    model: Any, file: str, reading: _reading.Reading, *, constraints: str | None = None
+    model: Any,
+    file: str,
+    reading: _reading.Reading,
+    *,
+    constraints: str | None = None,
+    remembered: bool = True,
 ) -> Evaluation:
     """Label a file with a model and keep gold and predicted labels."""
     from seqlab.cli._answers import Answerer
@@ -112,7 +128,7 @@ def evaluate_file(
     from seqlab.cli._stream import chunks, open_items
 
     answerer = Answerer(model, proba=False, nbest=0, constraints=constraints)
-    items, source = open_items(file, reading, model, labeled=True)
+    items, source = open_items(file, reading, model, labeled=True, remembered=remembered)
     result = Evaluation([], [], {}, None)
     for chunk in chunks(items, source):
         for item, answer in zip(chunk, answerer.answer(chunk, source.name), strict=True):
@@ -130,10 +146,24 @@ def _read_predictions(
 ) -> Evaluation:
     from seqlab.cli._scheme import detect_scheme
     from seqlab.cli._stream import chunks, open_items
+    from seqlab.data.io import ReadError
 
     result = Evaluation([], [], {}, None)
+    width = 0
     items, source = open_items(file, reading, None, labeled=False)
-    for chunk in chunks(items, source):
+    gathered = chunks(items, source)
+    by_default = (gold_column, pred_column) == _PRED_COLUMNS
+    while True:
+        try:
+            chunk = next(gathered, None)
+        except ReadError:
+            if by_default and not width:
+                _refuse_conllu(source.waiting, source.name)
+            raise
+        if chunk is None:
+            break
+        if by_default and not width:
+            _refuse_conllu([*chunk[0].before, *chunk[0].lines[:1]], source.name)
         for item in chunk:
             if not item.words:
                 continue
@@ -147,9 +177,46 @@ def _read_predictions(
             gold = [token[gold_column] for token in item.tokens]
             predicted = [token[pred_column] for token in item.tokens]
             _keep(result, gold, predicted, item.words, source.name, item.line)
+    _refuse_probabilities(result, source.name, gold_column, pred_column, width)
     labels = {label for part in (result.y_true, result.y_pred) for row in part for label in row}
     result.scheme = detect_scheme(labels)
     return result
+
+
+def _refuse_conllu(lines: list[str], file: str) -> None:
+    """Stop at a file whose first word stands on a line of CoNLL-U."""
+    first = next((line for line in lines if line.strip() and not line.startswith("# ")), "")
+    fields = first.split("\t")
+    if len(fields) == 10 and _CONLLU_ID.fullmatch(fields[0]) and _CONLLU_HEAD.fullmatch(fields[6]):
+        raise CommandError(
+            f"{file} looks like CoNLL-U; --pred reads column files. "
+            "Use: seqlab evaluate MODEL gold.conllu"
+        )
+
+
+def _refuse_probabilities(
+    result: Evaluation, file: str, gold_column: int, pred_column: int, width: int
+) -> None:
+    """Stop where the predicted labels are numbers between 0 and 1 and no labels."""
+    predicted = [label for row in result.y_pred for label in row]
+    if {label for row in result.y_true for label in row} & set(predicted):
+        return
+    numbers = [label for label in predicted if _is_probability(label)]
+    if not numbers or len(numbers) < 0.95 * len(predicted):
+        return
+    message = f"{file}: column {pred_column} looks like probabilities ({numbers[0]}), not labels"
+    label = pred_column - 1
+    gold = gold_column - 1 if gold_column % width == label % width else gold_column
+    if width > 2 and pred_column % width and gold_column % width:
+        message += f"; tagged with --proba? use --gold-column {gold} --pred-column {label}"
+    raise CommandError(message)
+
+
+def _is_probability(text: str) -> bool:
+    try:
+        return "." in text and 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
 def _keep(

@@ -10,6 +10,7 @@ import typer
 from seqlab.cli import _console
 from seqlab.cli._errors import CommandError
 from seqlab.cli._nearest import nearest
+from seqlab.cli._scheme import detect_scheme
 
 _HELP = """
 Show what a model has learned.
@@ -31,7 +32,12 @@ def inspect(
     model: Annotated[str, typer.Argument(help="Model file, from seqlab train.")],
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many of each.")] = 6,
     label: Annotated[
-        list[str] | None, typer.Option("--label", "-l", help="Only this label; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--label",
+            "-l",
+            help="Only this label, or phrase type (NP for B-NP and I-NP); may be repeated.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
@@ -131,10 +137,16 @@ def _chosen(model: Any, wanted: list[str] | None) -> list[Any] | None:
     if not wanted:
         return None
     by_name = {str(label): label for label in model.classes_.tolist()}
+    is_scheme = detect_scheme(by_name) is not None
+    chosen: list[str] = []
     for name in wanted:
-        if name not in by_name:
+        found = [name] if name in by_name else []
+        if not found and is_scheme:
+            found = [label for label in by_name if label.partition("-")[2] == name]
+        if not found:
             raise CommandError(f"--label: the model has no label {name!r}{nearest(name, by_name)}")
-    return [by_name[name] for name in wanted]
+        chosen += [label for label in found if label not in chosen]
+    return [by_name[label] for label in chosen]
 
 
 def _facts(model: Any, labeler: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from seqlab.cli import _console, _labelers, _reading
-from seqlab.cli._errors import CommandError, check_output
+from seqlab.cli._errors import CommandError, check_output, say, writing_to
 
 if TYPE_CHECKING:
     from seqlab.cli._answers import Answer
@@ -20,6 +20,8 @@ Label a file, or what comes through a pipe.
 
 The output is the input with the predicted label as one more column. The file may have its label
 column or not. It is read and answered as it comes, so that its size does not matter.
+
+Of CoNLL-U files the label field is replaced instead, and --proba writes Proba= into MISC.
 
   [bold]seqlab tag address.seqlab new.txt > labelled.txt[/bold]
   [bold]cat *.txt | seqlab tag address.seqlab --proba[/bold]
@@ -47,7 +49,8 @@ def tag(
             "--nbest",
             "-n",
             min=0,
-            help="The N best labelings of each sequence, each under a line '# rank probability'.",
+            help="The N best labelings of each sequence, each under a line '# rank probability' "
+            "(a perceptron's score, as it has no probability).",
         ),
     ] = 0,
     constraints: Annotated[
@@ -73,7 +76,8 @@ def tag(
         typer.Option(
             "--format",
             "-f",
-            help="As in train, or text: a sequence of words a line; auto: as the training file.",
+            help="As in train, or text: a sequence of words a line, punctuation (, and ;) is cut off "
+            "the words; auto: as the training file.",
             rich_help_panel="Reading",
         ),
     ] = "auto",
@@ -96,16 +100,21 @@ def tag(
     loaded = load_model(model)
     _labelers.set_if_known(labeler_of(loaded), n_jobs=jobs)
     answerer = Answerer(loaded, proba=proba or pretty, nbest=nbest, constraints=constraints)
+    if (proba or pretty) and type(labeler_of(loaded)).__name__ == "StructuredPerceptron":
+        say("note: probabilities of a StructuredPerceptron are not calibrated")
     reading = _reading.reading_of(loaded, format, label_column, separator, comment, encoding)
     if file == "-" and sys.stdin.isatty():
         _console.stderr().print("reading standard input; end it with Ctrl-D", style="dim")
     labeled = False if unlabeled else None if label_column is None else True
-    items, source = open_items(file, reading, loaded, labeled=labeled)
+    items, source = open_items(file, reading, loaded, labeled=labeled, remembered=format == "auto")
     if pretty:
         _print_strips(answerer, items, source)
         return
     render = renderer(reading, answerer)
-    with open_writer("-" if output is None else output, encoding) as write:
+    with (
+        writing_to(output),
+        open_writer("-" if output is None else output, encoding) as write,
+    ):
         for chunk in chunks(items, source):
             answers = answerer.answer(chunk, source.name)
             write("".join(map(render, chunk, answers)))

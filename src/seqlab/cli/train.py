@@ -18,13 +18,15 @@ _HELP = """
 Learn a model from a labelled file.
 
 The file has one token a line, its columns separated by spaces or tabs, the label last, a blank line
-between sequences. Without a template the first column is taken as text and described by a good
-default (the word, its neighbours, its shape, prefixes and suffixes). Files of ready features
-(crfsuite, jsonl, svmlight) need none.
+between sequences. Without a template the first column is taken as text; further columns as they are,
+with their neighbours. Text is described by a good default (the word, its neighbours, its shape,
+prefixes and suffixes). Files of ready features (crfsuite, jsonl, svmlight) need none.
 
   [bold]seqlab train addresses.conll -o address.seqlab[/bold]
   [bold]seqlab train train.txt -o chunk.seqlab --template chunk.tpl --min-count 3 --dev test.txt[/bold]
   [bold]seqlab train train.conllu -o pos.seqlab --label-column upos -m perceptron -p max_iter=5[/bold]
+
+Too slow? [bold]-p tol=0.01[/bold] is usually as good.
 
 Ctrl-C ends training: the model as it stands goes to OUTPUT.interrupted, OUTPUT is left alone.
 """
@@ -62,7 +64,10 @@ def train(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
     seed: Annotated[int, typer.Option("--seed", help="Seed of what is random.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No progress, no summary; only the score on --dev."),
+    ] = False,
     format: _reading.FormatOption = "auto",
     label_column: _reading.LabelOption = None,
     columns: _reading.ColumnsOption = None,
@@ -83,19 +88,23 @@ def train(
         _labelers.set_if_known(labeler, random_state=seed)
 
     from seqlab.cli._files import read_training
+    from seqlab.data.errors import InputError
     from seqlab.features.templates import Templates
 
     templates = None if template is None else Templates.from_file(template, min_count=min_count)
     data = read_training(file, reading)
     tagger = _make_tagger(data, templates, labeler, min_count)
     began = time.perf_counter()
-    _fit(tagger, data, output)
+    try:
+        _fit(tagger, data, output)
+    except InputError as error:
+        _explain_no_features(error, file, template, min_count)
+        raise
     elapsed = time.perf_counter() - began
     _note_bigrams(tagger)
     _save(tagger, data.reading, output)
-    if quiet:
-        return
-    _show(tagger, data, output, elapsed)
+    if not quiet:
+        _show(tagger, data, output, elapsed)
     if dev is not None:
         from seqlab.cli.evaluate import evaluate_file, headline
 
@@ -133,6 +142,21 @@ def _fit(tagger: Any, data: TrainingFile, output: Path) -> None:
             f"interrupted after iteration {n_iter}; {output} was not written, "
             f"the model as it stood is in {kept}"
         ) from None
+
+
+def _explain_no_features(
+    error: Exception, file: str, template: Path | None, min_count: int
+) -> None:
+    """Say why no feature is left, where that is what the labeler complains about."""
+    if "0 feature(s)" not in str(error):
+        return
+    if template is not None:
+        lines = template.read_text(encoding="utf-8").splitlines()
+        if not any(line.lstrip().startswith(("U", "u", "*")) for line in lines):
+            raise CommandError(f"{template}: no U line, so no features") from error
+    if min_count > 1:
+        raise CommandError(f"--min-count {min_count} leaves no feature") from error
+    raise CommandError(f"{file}: no features in it") from error
 
 
 def _save(tagger: Any, reading: _reading.Reading, output: Path) -> None:

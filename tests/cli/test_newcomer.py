@@ -1,0 +1,172 @@
+"""What a newcomer stumbled over."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = "the DT B-NP\ndog NN I-NP\nran VB B-VP\n\nit PRP B-NP\n"
+CONLLU = (
+    "# sent_id = 1\n"
+    "1\tdogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n"
+    "2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+)
+NOTE = "seqlab: note: probabilities of a StructuredPerceptron are not calibrated\n"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
+
+
+def ok(result):
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def fails(result, *parts, code=2):
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    (line,) = result.stderr.splitlines()
+    for part in parts:
+        assert part in line
+
+
+@pytest.fixture
+def trained(run, tmp_path):
+    """Train on a content; give the model file."""
+
+    def go(content, *options, name="in.txt"):
+        (tmp_path / name).write_text(content)
+        ok(run("train", tmp_path / name, "-o", tmp_path / "m.seqlab", "-q", *options))
+        return tmp_path / "m.seqlab"
+
+    return go
+
+
+def test_probabilities_are_not_scored_as_labels(run, model, files):
+    tagged = ok(run("tag", model, files / "test.conll", "--proba"))
+    advice = "tagged with --proba? use --gold-column -3 --pred-column -2"
+    result = run("evaluate", "--pred", "-", stdin=tagged)
+    fails(result, "<stdin>: column -1 looks like probabilities (0.", "), not labels; ", advice)
+    ok(run("evaluate", "--pred", "-", "--gold-column", "-3", "--pred-column", "-2", stdin=tagged))
+    bare = ok(run("tag", model, files / "new.txt", "--proba"))
+    result = run("evaluate", "--pred", "-", stdin=bare)
+    fails(result, "looks like probabilities")
+
+
+@pytest.mark.parametrize(
+    "content", ["a 0 1\n\nb 0 1\n", "a x 0.5\n\nb x x\n", "a 0.5 0.5\n\nb 1.0 0.5\n"]
+)
+def test_labels_that_are_numbers_are_scored(run, content):
+    ok(run("evaluate", "--pred", "-", stdin=content))
+
+
+def test_a_perceptron_has_no_calibrated_probabilities(run, trained):
+    model = trained(GOOD * 5, "-m", "perceptron")
+    for option in ("--proba", "--pretty"):
+        result = run("tag", model, option, stdin="the DT\n")
+        ok(result)
+        assert result.stderr == NOTE
+    assert run("tag", model, "--nbest", "2", stdin="the DT\n").stderr == ""
+
+
+def test_a_file_in_another_format_than_the_training_file(run, trained, tmp_path):
+    model = trained(CONLLU * 3, name="in.conllu")
+    other = tmp_path / "new.txt"
+    other.write_text("dogs NOUN\n")
+    hint = "(read as conllu, like the training file; --format columns?)"
+    fails(run("evaluate", model, other), "new.txt:1: ", hint)
+    fails(run("tag", model, other), "new.txt:1: ", hint)
+    result = run("tag", model, other, "-f", "conllu")
+    fails(result, "new.txt:1: ")
+    assert "read as" not in result.stderr
+    assert "as the training file" in ok(run("evaluate", "--help"))
+    columns = trained(GOOD * 3)
+    hint = "(read as columns, like the training file; --format conllu?)"
+    fails(run("tag", columns, tmp_path / "in.conllu"), hint)
+
+
+def test_predictions_in_conllu(run):
+    said = "<stdin> looks like CoNLL-U; --pred reads column files. Use: seqlab evaluate MODEL"
+    fails(run("evaluate", "--pred", "-", stdin=CONLLU), said)
+    fails(run("evaluate", "--pred", "-", stdin=CONLLU.split("\n", 1)[1]), said)
+    fails(run("evaluate", "--pred", "-", "--comment", "#", stdin=CONLLU), said)
+    ok(run("evaluate", "--pred", "-", stdin="# # O O\n\na b O O\n"))
+
+
+def test_no_features(run, tmp_path):
+    file, template, out = tmp_path / "in.txt", tmp_path / "bad.tpl", tmp_path / "m"
+    file.write_text(GOOD)
+    template.write_text("# nothing\nB\n")
+    fails(run("train", file, "-o", out, "-t", template, "-q"), "bad.tpl: no U line, so no features")
+    result = run("train", file, "-o", out, "--min-count", "100000", "-q")
+    fails(result, "seqlab: --min-count 100000 leaves no feature")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_folder_that_takes_no_files(run, files, model):
+    result = run("train", files / "train.conll", "-o", "/proc/x.seqlab")
+    fails(result, "seqlab: /proc/x.seqlab: cannot be written")
+    result = run("tag", model, files / "new.txt", "-o", "/proc/x.txt")
+    fails(result, "seqlab: /proc/x.txt: cannot be written")
+
+
+def test_errors_of_writing_name_the_file(run, files, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("seqlab.cli.tag.check_output", lambda path: None)
+    result = run("tag", model, files / "new.txt", "-o", tmp_path / "no" / "x.txt")
+    fails(result, f"seqlab: {tmp_path / 'no' / 'x.txt'}: no such file or directory")
+    fails(run("tag", model, tmp_path / "no", "-o", tmp_path / "x"), f"{tmp_path / 'no'}: no such")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
+@pytest.mark.parametrize("args", [["--help"], ["train", "--help"], []])
+def test_broken_pipe_of_the_help(args):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "seqlab.cli", *args],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_quiet_training_says_the_score_on_dev(run, files, tmp_path):
+    out = ok(
+        run(
+            *("train", files / "train.conll", "-o", tmp_path / "m", "-q", "-p", "tol=0.1"),
+            *("--dev", files / "test.conll"),
+        )
+    )
+    (line,) = out.splitlines()
+    assert line.split()[:2] == ["dev", "F1"]
+
+
+def test_inspect_takes_a_phrase_type(run, model):
+    text = ok(run("inspect", model, "--label", "Street", "--top", "1"))
+    assert "B-Street" in text
+    assert "I-Street" in text
+    assert "B-City" not in text
+    fails(run("inspect", model, "--label", "Stret"), "no label 'Stret'")
+
+
+def test_damage_in_words(run, model, tmp_path):
+    broken = tmp_path / "broken.seqlab"
+    broken.write_bytes(model.read_bytes()[:-200])
+    assert run("inspect", broken).stderr == f"seqlab: {broken}: the model file is damaged\n"
+    assert "BadZipFile" in run("inspect", broken, "--debug").stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX shell")
+def test_here_document_of_the_guide(run, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(
+        r"```sh\n(cat <<.*?\nEND\n)(seqlab train .*?)\n```", PAGE.read_text(), re.S
+    )
+    subprocess.run(["sh", "-c", block[0]], check=True)
+    command = block[1].split()[1:]
+    command[1] = files / "train.conll"
+    assert "small.seqlab" in ok(run(*command, "-p", "tol=0.1"))
