@@ -170,3 +170,12 @@ def test_here_document_of_the_guide(run, files, tmp_path, monkeypatch):
     command = block[1].split()[1:]
     command[1] = files / "train.conll"
     assert "small.seqlab" in ok(run(*command, "-p", "tol=0.1"))
+
+
+def test_evaluate_one_sequence(run, model, files, tmp_path):
+    one = tmp_path / "one.conll"
+    one.write_text((files / "test.conll").read_text().split("\n\n")[0] + "\n\n")
+    result = run("evaluate", model, one)
+    ok(result)
+    assert "one sequence only" in result.stderr
+    assert '"sequences": 1' in ok(run("evaluate", model, one, "--json"))

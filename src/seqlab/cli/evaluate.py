@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from seqlab.cli import _console, _labelers, _reading
-from seqlab.cli._errors import CommandError
+from seqlab.cli._errors import CommandError, say
 from seqlab.cli._nearest import nearest
 
 CONFIDENCE = 0.95
@@ -237,20 +237,33 @@ def _keep(
 
 def _scores(result: Evaluation) -> tuple[Any, Any, float]:
     """Report with intervals, interval of the token accuracy, and sequence accuracy."""
+    from dataclasses import replace
+
+    import numpy as np
+
     from seqlab.metrics import (
+        Interval,
         bootstrap_interval,
         sequence_accuracy,
         span_report,
+        token_accuracy,
         token_report,
     )
 
-    options: dict[str, Any] = {"confidence": CONFIDENCE, "random_state": 0}
     y_true, y_pred = result.y_true, result.y_pred
+    single = len(y_true) == 1  # nothing to resample: the intervals shrink to the scores
+    options: dict[str, Any] = {"confidence": None if single else CONFIDENCE, "random_state": 0}
     if result.scheme is None:
         report = token_report(y_true, y_pred, **options)
     else:
         report = span_report(y_true, y_pred, result.scheme, **options)
-    accuracy = bootstrap_interval(y_true, y_pred, "token_accuracy", **options)
+    if single:
+        say("note: one sequence only, so the intervals say nothing")
+        report = replace(report, intervals=np.stack([report.scores, report.scores]))
+        score = token_accuracy(y_true, y_pred)
+        accuracy = Interval(score, score, score)
+    else:
+        accuracy = bootstrap_interval(y_true, y_pred, "token_accuracy", **options)
     return report, accuracy, sequence_accuracy(y_true, y_pred)
 
 
