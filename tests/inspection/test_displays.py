@@ -14,6 +14,7 @@ from seqlab.inspection import ConfusionDisplay, HistoryDisplay, TransitionDispla
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")  # `use` alone does not import it
 
 X = [[["w=a"], ["w=b"], ["w=c"]], [["w=a"], ["w=c"]]]
 Y = [["B-X", "I-X", "O"], ["B-X", "O"]]
@@ -22,7 +23,7 @@ Y = [["B-X", "I-X", "O"], ["B-X", "O"]]
 @pytest.fixture(autouse=True)
 def _close():
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
