@@ -320,9 +320,9 @@ def test_verbose_speaks_on_standard_error_only(chunks, capfd):
 
 
 def test_interrupt_inside_an_evaluation(chunks, monkeypatch):
-    from seqlab.models import _likelihood
+    from seqlab.models._fast_likelihood import FastChainLikelihood
 
-    evaluate, calls = _likelihood.ChainLikelihood.loss_gradient, []
+    evaluate, calls = FastChainLikelihood.loss_gradient, []
 
     def interrupting(self, w):
         calls.append(1)
@@ -330,7 +330,7 @@ def test_interrupt_inside_an_evaluation(chunks, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(self, w)
 
-    monkeypatch.setattr(_likelihood.ChainLikelihood, "loss_gradient", interrupting)
+    monkeypatch.setattr(FastChainLikelihood, "loss_gradient", interrupting)
     model = LinearChainCRF()
     with pytest.raises(KeyboardInterrupt):
         model.fit(*chunks)

@@ -10,8 +10,10 @@ import scipy.sparse as sp
 
 from seqlab.data import Sequences
 from seqlab.inference import path_scores
+from seqlab.models import _stochastic
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._likelihood import ChainLikelihood
+from seqlab.optim import lbfgs
 from seqlab.structures import ChainStructure
 
 VARIANTS = {
@@ -151,18 +153,31 @@ def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
             assert diagonal[k] == pytest.approx(numeric, rel=1e-5)
 
 
-def test_stochastic_step_is_a_gradient_step():
+def test_stochastic_step_is_a_gradient_step(monkeypatch):
+    monkeypatch.setattr(_stochastic, "DAMPING", 0.0)
     slow, _ = problem(lengths=(5,))
-    fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, np.ones(1), 0.3)
-    passes = fast.stochastic()
+    fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, np.ones(1), 0.0)
+    passes = _stochastic.StochasticPasses(fast, 0.1)
     zero = np.zeros(slow.structure.n_params)
-    mean_loss = passes.run(np.array([0]), 0.1)
-    assert mean_loss == pytest.approx(fast.loss(zero))
-    np.testing.assert_allclose(passes.weights(), -0.1 * fast.gradient(zero), atol=1e-12)
-    before = passes.weights()
-    passes.run(np.array([0]), 0.1)
-    speed = 0.1 / (1 + 0.6 * 0.1)
-    np.testing.assert_allclose(passes.weights(), before - speed * fast.gradient(before), atol=1e-12)
+    loss, first = passes.run(np.array([0]))
+    assert loss == pytest.approx(fast.loss(zero))
+    np.testing.assert_allclose(first, -0.1 * fast.gradient(zero), atol=1e-12)
+    _, second = passes.run(np.array([0]))
+    np.testing.assert_allclose(second, first - 0.1 * fast.gradient(first), atol=1e-12)
+
+
+@pytest.mark.parametrize("damping", [0.0, 2.0])
+def test_stochastic_passes_converge_to_the_penalised_optimum(monkeypatch, damping):
+    """The penalty is applied lazily and in three ways: none may shift the point where passes come to rest."""
+    monkeypatch.setattr(_stochastic, "DAMPING", damping)
+    slow, _ = problem(lengths=(4, 7, 5, 6), n_labels=3)
+    fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, np.ones(4), 0.3)
+    *_, state = lbfgs(fast, np.zeros(fast.n_params), max_iter=500, tol=1e-12)
+    passes = _stochastic.StochasticPasses(fast, 0.05)
+    for _ in range(3000):
+        _, mean = passes.run(np.arange(4))
+    np.testing.assert_allclose(mean, state.w, atol=2e-2)
+    assert fast.loss(mean) < state.objective + 1e-3
 
 
 def test_same_bits_for_any_number_of_threads():

@@ -24,6 +24,8 @@ Result = TypeVar("Result")
 BLOCK_WORK = 2_000_000
 # Bounds the memory of results held per block, and still balances any usual number of cores.
 MAX_BLOCKS = 64
+# Entries of a vector that a thread takes at a time.
+CHUNK = 1 << 16
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
@@ -103,3 +105,14 @@ def run_blocks(
         return [function(block) for block in range(n_blocks)]
     with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
         return list(pool.map(function, range(n_blocks)))
+
+
+def in_chunks(
+    function: Callable[[int, int], Result], size: int, n_jobs: int | None = None
+) -> list[Result]:
+    """``function(begin, stop)`` of fixed pieces of a long vector, in order, by up to ``n_jobs`` threads."""
+
+    def run(chunk: int) -> Result:
+        return function(chunk * CHUNK, min((chunk + 1) * CHUNK, size))
+
+    return run_blocks(run, max(1, -(-size // CHUNK)), n_jobs)

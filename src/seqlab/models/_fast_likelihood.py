@@ -1,8 +1,7 @@
 """The likelihood of a plain chain, as fast as it goes: fused kernels over `MixedRows`.
 
 The same objective as `ChainLikelihood` where every label is known and transitions do not depend on the
-observation, which is the usual case. Also gives what the fast route to the optimum needs: stochastic passes
-for a warm start, and the diagonal of the Hessian as a preconditioner.
+observation, which is the usual case. Also gives the diagonal of the Hessian, as a preconditioner.
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import NumericalError
-from seqlab.inference._threads import block_bounds, run_blocks
+from seqlab.inference._threads import block_bounds, in_chunks, run_blocks
 from seqlab.models._likelihood import N_SLOTS, ChainLikelihood
+from seqlab.optim._kernels import penalised_sum
 from seqlab.structures._likelihood_kernel import likelihood_slot
-from seqlab.structures._sgd_kernel import sgd_pass
 from seqlab.structures.mixed_rows import MixedRows
 
 Floats = NDArray[np.float64]
 # Doubles of gradients that all slots together may hold (512 MB): fewer slots for larger models.
 SLOT_DOUBLES = 1 << 26
-STRETCH = 64
+# Operations on the data for each weight of a slot: its gradient must be cleared and added to the others.
+WORK_PER_WEIGHT = 64
 
 
 class FastChainLikelihood(ChainLikelihood):
@@ -33,13 +33,16 @@ class FastChainLikelihood(ChainLikelihood):
         super().__init__(*args, **options)
         if self.allowed is not None or self.structure.edge is not None:
             raise ValueError("this objective knows neither partial labels nor edge features")
-        self._offsets = np.array(self.X.offsets)
+        self.offsets = np.array(self.X.offsets)
         nothing = np.empty(0)
-        self._miss = nothing if self.miss_cost is None else self.miss_cost
-        self._weight = self.weights if self._weighted else nothing
-        n_slots = max(2, min(N_SLOTS, SLOT_DOUBLES // max(self.n_params, 1)))
+        self.miss = nothing if self.miss_cost is None else self.miss_cost
+        self.weight = self.weights if self._weighted else nothing
         width = self.rows.width
-        self._bounds = block_bounds(self._offsets, width * width, max_blocks=n_slots)
+        work = self.X.n_steps * width * width + 8 * self.X.matrix.nnz
+        n_params = max(self.n_params, 1)
+        n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
+        n_slots = max(2, n_slots)
+        self._bounds = block_bounds(self.offsets, width * width, max_blocks=n_slots)
         # Within a slot by length, so that the chains of a group end together.
         lengths = self.X.lengths
         self._order = np.concatenate(
@@ -49,24 +52,31 @@ class FastChainLikelihood(ChainLikelihood):
             ]
         )
         self._dense = self.rows.new_rows()
+        self._sums = np.empty((self._bounds.size - 1, self.n_params))
         self._last: tuple[Floats, float, Floats] | None = None
 
     def _observed_features(self) -> Floats:
-        self.rows = MixedRows(self.X.matrix, self.structure.state)
+        self.rows = MixedRows(self.X.matrix, self.structure.state, n_jobs=self.n_jobs)
         state = self.rows.observed(self.codes, self._step_weights)
         return self.structure.total_features(self.X, self.codes, self.weights, state)
 
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
         """``f(w)`` and its gradient; asked again for the very same array, it answers from memory."""
         if self._last is None or self._last[0] is not w:
-            self._last = (w, *super().loss_gradient(w))
-        _, loss, gradient = self._last
-        return loss, gradient.copy()
+            log_z = self._pass(w, curvature=False)
+            loss = np.sum(log_z * self.weights if self._weighted else log_z)
+            counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
+            assert self._observed is not None  # no partial labels here
+            gradient, observed = np.empty(self.n_params), self._observed
 
-    def _expected(self, w: Floats) -> tuple[float, Floats]:
-        log_z, gradient = self._pass(w, curvature=False)
-        weighted = log_z * self.weights if self._weighted else log_z
-        return float(np.sum(weighted)), gradient
+            def finish(begin: int, stop: int) -> float:
+                return float(
+                    penalised_sum(self._sums, observed, w, counted, self.c2, begin, stop, gradient)
+                )
+
+            loss += sum(in_chunks(finish, self.n_params, self.n_jobs))
+            self._last = (w, float(loss), gradient)
+        return self._last[1:]
 
     def loss_at_zero(self) -> float:
         """``f(0)``, without a pass over the data where labels cost the same."""
@@ -76,13 +86,14 @@ class FastChainLikelihood(ChainLikelihood):
 
     def curvature(self, w: Floats) -> Floats:
         """Diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
-        diagonal = self._pass(w, curvature=True)[1]
+        self._pass(w, curvature=True)
+        diagonal = self._sums.sum(axis=0)
         counted = 1.0 if self.penalised is None else self.penalised.astype(np.float64)
         # A weight that nothing holds would get an infinite step; half an observation will do.
         return np.maximum(diagonal + 2.0 * self.c2 * counted, 1e-3)
 
-    def _pass(self, w: Floats, *, curvature: bool) -> tuple[Floats, Floats]:
-        """``log Z`` of every sequence and the summed expected features (or their curvature)."""
+    def _pass(self, w: Floats, *, curvature: bool) -> Floats:
+        """``log Z`` of every sequence; the sums of the slots receive expected features, or curvatures."""
         structure, rows = self.structure, self.rows
         readable = structure.weights(w)
         state = np.ascontiguousarray(w[structure.slices["state"]])
@@ -92,83 +103,44 @@ class FastChainLikelihood(ChainLikelihood):
         log_z = np.empty(len(self.X))
         has_weight = structure.transition_index >= 0
         n_labels = structure.n_labels
+        power = 2 if curvature else 1
+        factors = rows.arrays.dense_value**power, rows.arrays.pair_value**power
 
-        def run(slot: int) -> Floats:
+        def run(slot: int) -> None:
             first, last = int(self._bounds[slot]), int(self._bounds[slot + 1])
-            gradient = np.zeros(self.n_params)
+            gradient = self._sums[slot]
+            gradient[:] = 0.0
             part = gradient[structure.slices["state"]]
             out_rows, counts = rows.new_rows(), np.zeros((rows.width, rows.width))
-            out_start, out_end = np.zeros(rows.width), np.zeros(rows.width)
+            out_start, out_end, out_labels = np.zeros((3, rows.width))
             likelihood_slot(
-                self._order[first:last], self._offsets, *rows.arrays,
+                self._order[first:last], self.offsets, *rows.arrays,
                 self._dense, state, n_labels, transitions, start, end,
-                self.codes, self._miss, self._weight, curvature,
-                log_z, out_rows, part, counts, out_start, out_end,
+                self.codes, self.miss, self.weight, curvature, *factors,
+                log_z, out_rows, part, counts, out_start, out_end, out_labels,
             )  # fmt: skip
             rows.gather(out_rows, part)
-            gradient[structure.slices["transitions"]] = counts[:n_labels, :n_labels][has_weight]
+            counts = counts[:n_labels, :n_labels]
+            if curvature:
+                counts = _unsure_transitions(counts, out_labels[:n_labels])
+            gradient[structure.slices["transitions"]] = counts[has_weight]
             if structure.boundary:
                 gradient[structure.slices["start"]] = out_start[:n_labels]
                 gradient[structure.slices["end"]] = out_end[:n_labels]
-            return gradient
 
-        total, *others = run_blocks(run, self._bounds.size - 1, self.n_jobs)
-        for gradient in others:
-            total += gradient
+        run_blocks(run, self._bounds.size - 1, self.n_jobs)
         if not np.isfinite(log_z).all():
             bad = int(np.argmax(~np.isfinite(log_z)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
-        return log_z, total
-
-    def stochastic(self) -> StochasticPasses:
-        """Stochastic gradient passes over the same objective, from zero weights."""
-        return StochasticPasses(self)
+        return log_z
 
 
-class StochasticPasses:
-    """Weights under stochastic gradient descent, ``w = scale * v``."""
+def _unsure_transitions(counts: Floats, unsure: Floats) -> Floats:
+    """About ``sum_t p (1 - p)`` of every transition, from ``sum_t p`` and ``sum_t q (1 - q)`` of the labels.
 
-    def __init__(self, objective: FastChainLikelihood) -> None:
-        structure, rows = objective.structure, objective.rows
-        self._objective = objective
-        self._step = 0
-        self._scale = 1.0
-        self._rows = rows.new_rows()
-        self._mask = rows.new_rows()
-        rows.spread(np.ones(rows.n_weights), self._mask)
-        self._state = np.zeros(rows.n_weights)
-        self._pairwise = np.zeros((structure.n_labels, structure.n_labels))
-        self._has_transition = (structure.transition_index >= 0).astype(np.float64)
-        self._start = np.zeros(structure.n_labels)
-        self._end = np.zeros(structure.n_labels)
-        # The penalty of the whole objective, shared out over the sequences.
-        self._decay = 2.0 * objective.c2 / max(float(objective.weights.sum()), 1e-12)
-
-    def run(self, order: NDArray[np.int64], rate: float) -> float:
-        """Visit the sequences in order; returns the mean log-loss met on the way."""
-        objective, rows = self._objective, self._objective.rows
-        # The chains of a group should end together: by length within short stretches of the order.
-        stretch = np.arange(order.size) // STRETCH
-        order = order[np.lexsort((objective.X.lengths[order], stretch))]
-        self._step, self._scale, total = sgd_pass(
-            order, objective._offsets, *rows.arrays,
-            self._rows, self._mask, self._state, rows.n_labels,
-            self._pairwise, self._has_transition, objective.structure.boundary,
-            self._start, self._end,
-            objective.codes, objective._miss, objective._weight,
-            self._decay, rate, self._step, self._scale,
-        )  # fmt: skip
-        return total / max(order.size, 1)
-
-    def weights(self) -> Floats:
-        """The weights now, as a parameter vector."""
-        structure, rows = self._objective.structure, self._objective.rows
-        w = np.zeros(structure.n_params)
-        state = self._state.copy()
-        rows.gather(self._rows, state)
-        w[structure.slices["state"]] = state
-        w[structure.slices["transitions"]] = self._pairwise[structure.transition_index >= 0]
-        if structure.boundary:
-            w[structure.slices["start"]] = self._start
-            w[structure.slices["end"]] = self._end
-        return w * self._scale
+    A transition is taken to be as unsure as its two labels together. The sums ``p`` alone, hundreds of
+    times larger where the model is sure, would all but stop the transitions.
+    """
+    share = unsure / np.maximum(np.maximum(counts.sum(axis=0), counts.sum(axis=1)), 1e-12)
+    result: Floats = counts * np.minimum(share[:, None] + share[None, :], 1.0)
+    return result

@@ -1,8 +1,8 @@
 """Warm start: a few stochastic passes before the batch solver.
 
 Batch quasi-Newton methods spend most of their passes on getting near the optimum, and stochastic gradient
-descent is at its best there. Four passes, the mean of the iterates of the last one (Polyak averaging),
-and the diagonal of the Hessian at that point make what the batch solver needs to finish in a few
+descent is at its best there. A few passes, the mean of the iterates of the last one (Polyak averaging),
+and the diagonal of the Hessian at that point are what the batch solver needs to finish in ten or twenty
 passes of its own.
 """
 
@@ -15,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.models._fast_likelihood import FastChainLikelihood
+from seqlab.models._stochastic import StochasticPasses
 from seqlab.optim import SolverState
+from seqlab.optim._kernels import dot
 
 Floats = NDArray[np.float64]
 
-N_PASSES = 4
-N_SNAPSHOTS = 8
-N_SAMPLE = 400  # sequences on which the rate is chosen
-FIRST_RATE = 0.1
-POWER = 0.55
+# Passes go on while each brings what it meets on its way (losses and penalty) down by 3 %: then the mean is a
+# few percent above the optimum, near enough for the curvature to hold.
+MIN_PASSES, MAX_PASSES = 2, 30
+ENOUGH = 0.97
+N_SAMPLE = 400  # sequences on which the rate is tried
+RATE = 0.1
+MAX_HALVINGS = 30
+WEAK_PENALTY = 0.05
 # Below these a batch solver ends sooner than the passes would.
 MIN_SEQUENCES = 200
 MIN_WORK = 2_000_000
@@ -41,24 +46,23 @@ def work_of_a_pass(objective: FastChainLikelihood) -> float:
 
 
 def warm_start(objective: FastChainLikelihood) -> Floats | None:
-    """Weights near the optimum; None where no rate led anywhere.
+    """Weights near the optimum; None where the passes diverge.
 
     The order of the sequences is drawn from a fixed seed: the same data give the same weights.
     """
     random = np.random.default_rng(0)
     n_sequences = len(objective.X)
     rate = _choose_rate(objective, random.permutation(n_sequences)[:N_SAMPLE])
-    if rate is None:
-        return None
-    passes = objective.stochastic()
-    for _ in range(N_PASSES - 1):
-        passes.run(random.permutation(n_sequences), rate)
-    mean = np.zeros(objective.n_params)
-    for part in np.array_split(random.permutation(n_sequences), N_SNAPSHOTS):
-        passes.run(part, rate)
-        mean += passes.weights()
-    mean /= N_SNAPSHOTS
-    return mean if np.isfinite(mean).all() else None
+    passes, before = StochasticPasses(objective, rate), math.inf
+    for n_done in range(1, MAX_PASSES + 1):
+        met, mean = passes.run(random.permutation(n_sequences))
+        met += objective.c2 * dot(mean, mean)
+        if not math.isfinite(met):
+            return None
+        if n_done >= MIN_PASSES and met > ENOUGH * before:
+            break
+        before = met
+    return mean
 
 
 def from_warm_start(
@@ -84,34 +88,34 @@ def from_warm_start(
 
 
 def scales(objective: FastChainLikelihood, w: Floats, gradient: Floats) -> Floats:
-    """The preconditioner: a power of the Hessian's diagonal.
+    """The preconditioner: the Hessian's diagonal, or its root where the penalty is weak.
 
-    The power 1 needs the fewest passes where the penalty is strong (CoNLL-2000, 18 features per step, c2
-    >= 1), 0.5 where it is weak (c2 <= 0.1) or where features overlap much (45 per step): as the model grows
-    sure, the curvature it was measured with no longer holds, and correlated features share theirs. The
-    scale is such that the first step is as long as the diagonal model of the objective wants it.
+    Under a weak penalty the passes end far from the optimum, the model grows surer from there on, and the
+    curvature it was measured with no longer holds: CoNLL-2000 with c2 = 0.01 then takes 79 evaluations with
+    the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. The scale is such that the
+    first step is as long as the diagonal model of the objective wants it.
     """
     diagonal = objective.curvature(w)
-    powers = diagonal**POWER
+    weak = objective.c2 < WEAK_PENALTY * _mean_square(objective)
+    powers = np.sqrt(diagonal) if weak else diagonal
     step = gradient / powers
     length = float(np.sum(step * step * diagonal)) / max(float(np.sum(step * gradient)), 1e-300)
     return powers * length
 
 
-def _choose_rate(objective: FastChainLikelihood, sample: NDArray[np.int64]) -> float | None:
-    """The rate that predicts a sample best while learning it, by doubling and halving."""
+def _mean_square(objective: FastChainLikelihood) -> float:
+    """Of the values of features: 1 for text."""
+    values = objective.X.matrix.data
+    return max(float(np.mean(values * values)), 1e-300) if values.size else 1.0
 
-    def trial(rate: float) -> float:
-        loss = objective.stochastic().run(sample, rate)
-        return loss if math.isfinite(loss) else math.inf
 
-    best_rate, best = FIRST_RATE, trial(FIRST_RATE)
-    for factor in (2.0, 0.5):
-        rate = best_rate * factor
-        for _ in range(30):
-            loss = trial(rate)
-            if loss >= best and math.isfinite(best):
-                break
-            best_rate, best = rate, loss
-            rate *= factor
-    return best_rate if math.isfinite(best) else None
+def _choose_rate(objective: FastChainLikelihood, sample: NDArray[np.int64]) -> float:
+    """`RATE` for features of size 1, halved until a sample is learnt rather than unlearnt."""
+    rate = RATE / _mean_square(objective)
+    at_zero = objective.loss_at_zero() * sample.size / max(len(objective.X), 1)
+    for _ in range(MAX_HALVINGS):
+        loss, _ = StochasticPasses(objective, rate).run(sample)
+        if loss < at_zero:
+            break
+        rate *= 0.5
+    return rate

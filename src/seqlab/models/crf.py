@@ -50,7 +50,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         L2 penalty.
     solver : {"auto", "lbfgs", "owlqn"}, default="auto"
         "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses between them and, on large
-        data, begins with four stochastic passes and goes on in coordinates scaled by the diagonal of
+        data, begins with a few stochastic passes and goes on in coordinates scaled by the diagonal of
         the Hessian.
     max_iter : int, default=1000
         Iterations at most.
@@ -252,7 +252,9 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
                 c1[~penalised] = 0.0
 
         def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[SolverState]:
-            options: dict[str, Any] = {"max_iter": n_left, "tol": tol, "preconditioner": scales}
+            options: dict[str, Any] = {
+                "max_iter": n_left, "tol": tol, "preconditioner": scales, "n_jobs": self.n_jobs,
+            }  # fmt: skip
             if c1 is None:
                 return lbfgs(objective, w, **options)
             return owlqn(objective, w, c1=c1, **options)

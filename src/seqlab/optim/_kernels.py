@@ -42,18 +42,6 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 @njit(nogil=True, cache=True)
-def scaled_norm2(a: Vector, divisor: Vector) -> float:
-    """``sum a^2 / divisor``, by fixed blocks as in `dot`."""
-    total = 0.0
-    for begin in range(0, a.size, BLOCK):
-        block = 0.0
-        for i in range(begin, min(begin + BLOCK, a.size)):
-            block += a[i] * a[i] / divisor[i]
-        total += block
-    return total
-
-
-@njit(nogil=True, cache=True)
 def axpy(alpha: float, x: Vector, y: Vector) -> None:
     """``y += alpha * x`` in place."""
     for i in range(x.size):
@@ -61,38 +49,124 @@ def axpy(alpha: float, x: Vector, y: Vector) -> None:
 
 
 @njit(nogil=True, cache=True)
-def two_loop(
+def store_pair(
+    w: Vector,
+    w_new: Vector,
     gradient: Vector,
+    gradient_new: Vector,
+    inverse: Vector,
     steps: Vector,
     changes: Vector,
-    curvatures: Vector,
-    n_pairs: int,
-    newest: int,
-    scale: float,
-    preconditioner: Vector,
+    place: int,
+    used: NDArray[np.bool_],
+    begin: int,
+    stop: int,
     out: Vector,
 ) -> None:
-    """``out = H g`` for the limited-memory inverse Hessian ``H`` of the stored pairs.
+    """Entries begin..stop of a new pair, and what they add to its inner products with all pairs in use.
 
-    ``steps[k]``, ``changes[k]`` are past differences of points and gradients in a ring buffer whose
-    youngest row is ``newest``; ``curvatures[k]`` their inner products. The initial inverse Hessian is
-    ``scale / preconditioner``, or ``scale`` alone where ``preconditioner`` has size 0.
+    Row ``place`` of ``steps`` and ``changes`` receives the differences. ``out[:, k]`` gets, for each pair
+    ``k`` in use: step k . new change, new step . change k, and change k . new change with the metric
+    ``inverse`` and without it.
     """
-    memory = steps.shape[0]
-    alphas = np.empty(memory)
-    for i in range(gradient.size):
-        out[i] = gradient[i]
-    for age in range(n_pairs):
-        k = (newest - age) % memory
-        alphas[k] = dot(steps[k], out) / curvatures[k]
-        axpy(-alphas[k], changes[k], out)
-    if preconditioner.size > 0:
-        for i in range(out.size):
-            out[i] *= scale / preconditioner[i]
-    else:
-        for i in range(out.size):
-            out[i] *= scale
-    for age in range(n_pairs - 1, -1, -1):
-        k = (newest - age) % memory
-        beta = dot(changes[k], out) / curvatures[k]
-        axpy(alphas[k] - beta, steps[k], out)
+    for first in range(begin, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        step, change = steps[place, first:last], changes[place, first:last]
+        for i in range(last - first):
+            step[i] = w_new[first + i] - w[first + i]
+            change[i] = gradient_new[first + i] - gradient[first + i]
+        scaled = change * inverse[first:last] if inverse.size > 0 else change.copy()
+        for k in range(steps.shape[0]):
+            if used[k]:
+                out[0, k] += dot(steps[k, first:last], change)
+                out[1, k] += dot(step, changes[k, first:last])
+                out[2, k] += dot(changes[k, first:last], scaled)
+                if k == place:
+                    out[3, k] += dot(change, change)
+
+
+@njit(nogil=True, cache=True)
+def history_dots(
+    gradient: Vector,
+    inverse: Vector,
+    steps: Vector,
+    changes: Vector,
+    used: NDArray[np.bool_],
+    begin: int,
+    stop: int,
+    out: Vector,
+) -> None:
+    """Inner products of entries begin..stop of a gradient with those of all pairs in use.
+
+    ``out[0, k]`` gets step k . gradient, ``out[1, k]`` change k . gradient in the metric ``inverse``.
+    """
+    for first in range(begin, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        part = gradient[first:last]
+        scaled = part * inverse[first:last] if inverse.size > 0 else part.copy()
+        for k in range(steps.shape[0]):
+            if used[k]:
+                out[0, k] += dot(steps[k, first:last], part)
+                out[1, k] += dot(changes[k, first:last], scaled)
+
+
+@njit(nogil=True, cache=True)
+def combine(
+    gradient: Vector,
+    inverse: Vector,
+    steps: Vector,
+    changes: Vector,
+    used: NDArray[np.bool_],
+    scale: float,
+    of_steps: Vector,
+    of_changes: Vector,
+    begin: int,
+    stop: int,
+    out: Vector,
+) -> None:
+    """``out = scale * inverse * (gradient - sum of_changes[k] change k) + sum of_steps[k] step k``."""
+    for first in range(begin, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        part = out[first:last]
+        for i in range(last - first):
+            part[i] = gradient[first + i]
+        for k in range(steps.shape[0]):
+            if used[k]:
+                axpy(-of_changes[k], changes[k, first:last], part)
+        if inverse.size > 0:
+            for i in range(last - first):
+                part[i] *= scale * inverse[first + i]
+        else:
+            for i in range(last - first):
+                part[i] *= scale
+        for k in range(steps.shape[0]):
+            if used[k]:
+                axpy(of_steps[k], steps[k, first:last], part)
+
+
+@njit(nogil=True, cache=True)
+def penalised_sum(
+    parts: Vector,
+    observed: Vector,
+    w: Vector,
+    counted: Vector,
+    c2: float,
+    begin: int,
+    stop: int,
+    out: Vector,
+) -> float:
+    """``out = sum of parts - observed + 2 c2 counted`` for entries begin..stop.
+
+    Returns what they add to ``c2 |counted|^2 - w . observed``.
+    """
+    total = 0.0
+    for first in range(begin, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        part = out[first:last]
+        for i in range(last - first):
+            part[i] = 2.0 * c2 * counted[first + i] - observed[first + i]
+        for k in range(parts.shape[0]):
+            axpy(1.0, parts[k, first:last], part)
+        total += c2 * dot(counted[first:last], counted[first:last])
+        total -= dot(w[first:last], observed[first:last])
+    return total

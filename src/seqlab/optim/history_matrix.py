@@ -1,15 +1,19 @@
 """The limited-memory inverse Hessian that L-BFGS and OWL-QN share.
 
 Nocedal's two-loop recursion over the last ``memory`` pairs (Nocedal & Wright, *Numerical Optimization*,
-algorithm 7.4). A pair whose curvature is not safely positive is skipped, which keeps the matrix
-positive definite and every direction a descent direction.
+algorithm 7.4), carried out on inner products: all pairs are read once for their products with the gradient
+and once to combine them, where the plain recursion reads them twice over and the result each time. A pair
+whose curvature is not safely positive is skipped, which keeps the matrix positive definite and every
+direction a descent direction.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seqlab.optim._kernels import dot, scaled_norm2, two_loop
+from seqlab.inference._threads import in_chunks
+from seqlab.optim._kernels import combine, history_dots, store_pair
 from seqlab.optim.state import Vector
 
 
@@ -24,63 +28,99 @@ class InverseHessian:
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian. The matrix starts from its inverse, which makes a badly
         scaled problem (frequent and rare features side by side) well scaled.
+    n_jobs : int, optional
+        Threads.
     """
 
-    def __init__(self, n_params: int, memory: int, preconditioner: Vector | None = None) -> None:
-        self._preconditioner = np.empty(0) if preconditioner is None else preconditioner
+    def __init__(
+        self,
+        n_params: int,
+        memory: int,
+        preconditioner: Vector | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._inverse = np.empty(0) if preconditioner is None else 1.0 / preconditioner
         self._steps = np.empty((memory, n_params))
         self._changes = np.empty((memory, n_params))
-        self._curvatures = np.ones(memory)
-        self._n_pairs = 0
-        self._newest = -1
+        self._used = np.zeros(memory, dtype=bool)
+        self._ages: list[int] = []  # places of the pairs in use, youngest first
+        self._step_change = np.zeros((memory, memory))  # step i . change j
+        self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
         self._scale = 1.0
+        self._n_jobs = n_jobs
 
     @property
     def is_empty(self) -> bool:
         """Whether no pair is stored."""
-        return self._n_pairs == 0
-
-    def clear(self) -> None:
-        """Forget all pairs."""
-        self._n_pairs = 0
-        self._scale = 1.0
-
-    def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
-        """Store the pair of two points if its curvature is safely positive; say whether it was."""
-        memory = self._curvatures.size
-        place = (self._newest + 1) % memory
-        # The oldest pair makes room at once: where the new one is refused, one pair less is kept.
-        self._n_pairs = min(self._n_pairs, memory - 1)
-        step, change = self._steps[place], self._changes[place]
-        np.subtract(w_new, w, out=step)
-        np.subtract(gradient_new, gradient, out=change)
-        curvature = float(dot(step, change))
-        change_norm2 = float(dot(change, change))
-        if curvature <= np.finfo(np.float64).eps * change_norm2:
-            return False
-        self._newest = place
-        self._curvatures[place] = curvature
-        self._n_pairs += 1
-        if self._preconditioner.size:
-            change_norm2 = float(scaled_norm2(change, self._preconditioner))
-        self._scale = curvature / change_norm2
-        return True
+        return not self._ages
 
     @property
     def is_scaled(self) -> bool:
         """Whether the length of a direction means anything: a pair or a preconditioner is known."""
-        return self._n_pairs > 0 or self._preconditioner.size > 0
+        return bool(self._ages) or self._inverse.size > 0
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self._ages.clear()
+        self._used[:] = False
+        self._scale = 1.0
+
+    def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
+        """Store the pair of two points if its curvature is safely positive; say whether it was."""
+        memory = self._used.size
+        # The oldest pair makes room at once: where the new one is refused, one pair less is kept.
+        place = self._ages.pop() if len(self._ages) == memory else int(np.argmin(self._used))
+        self._used[place] = True
+        arrays = w, w_new, gradient, gradient_new, self._inverse, self._steps, self._changes
+
+        def run(begin: int, stop: int) -> NDArray[np.float64]:
+            out = np.zeros((4, memory))
+            store_pair(*arrays, place, self._used, begin, stop, out)
+            return out
+
+        products = np.sum(in_chunks(run, w.size, self._n_jobs), axis=0)
+        curvature, change_norm2 = products[0, place], products[3, place]
+        if curvature <= np.finfo(np.float64).eps * change_norm2:
+            self._used[place] = False
+            return False
+        self._ages.insert(0, place)
+        self._step_change[:, place] = products[0]
+        self._step_change[place] = products[1]
+        self._change_change[place] = self._change_change[:, place] = products[2]
+        self._scale = float(curvature / products[2, place])
+        return True
 
     def apply(self, gradient: Vector, out: Vector) -> None:
         """``out = H gradient``."""
-        two_loop(
-            gradient,
-            self._steps,
-            self._changes,
-            self._curvatures,
-            self._n_pairs,
-            self._newest,
-            self._scale,
-            self._preconditioner,
-            out,
-        )
+        memory = self._used.size
+        arrays = gradient, self._inverse, self._steps, self._changes, self._used
+
+        def dots(begin: int, stop: int) -> NDArray[np.float64]:
+            result = np.zeros((2, memory))
+            history_dots(*arrays, begin, stop, result)
+            return result
+
+        of_steps, of_changes = np.zeros(memory), np.zeros(memory)
+        if self._ages:
+            step_gradient, change_gradient = np.sum(
+                in_chunks(dots, gradient.size, self._n_jobs), axis=0
+            )
+            self._recursion(step_gradient, change_gradient, of_steps, of_changes)
+
+        def run(begin: int, stop: int) -> None:
+            combine(*arrays, self._scale, of_steps, of_changes, begin, stop, out)
+
+        in_chunks(run, gradient.size, self._n_jobs)
+
+    def _recursion(
+        self, step_gradient: Vector, change_gradient: Vector, of_steps: Vector, of_changes: Vector
+    ) -> None:
+        """The two loops on coefficients: of the changes going back in time, of the steps going forward."""
+        for k in self._ages:
+            product = step_gradient[k] - self._step_change[k] @ of_changes
+            of_changes[k] = product / self._step_change[k, k]
+        for k in reversed(self._ages):
+            product = self._scale * (change_gradient[k] - self._change_change[k] @ of_changes)
+            product += self._step_change[:, k] @ of_steps
+            of_steps[k] = of_changes[k] - product / self._step_change[k, k]

@@ -30,6 +30,7 @@ def lbfgs(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[SolverState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
 
@@ -47,9 +48,11 @@ def lbfgs(
         Pairs kept.
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian.
+    n_jobs : int, optional
+        Threads for the arithmetic on long vectors; the result does not depend on it.
     """
     rule = StoppingRule(tol, objective.strong_convexity)
-    inverse_hessian = InverseHessian(w.size, memory, preconditioner)
+    inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")

@@ -30,6 +30,7 @@ def owlqn(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[SolverState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
 
@@ -41,11 +42,11 @@ def owlqn(
         Starting point.
     c1 : array of shape (n_params,)
         L1 penalty of each weight (0 where a weight is free).
-    max_iter, tol, memory, preconditioner
+    max_iter, tol, memory, preconditioner, n_jobs
         As in `lbfgs`.
     """
     rule = StoppingRule(tol, objective.strong_convexity)
-    inverse_hessian = InverseHessian(w.size, memory, preconditioner)
+    inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):

@@ -79,12 +79,12 @@ class StoppingRule:
 
     How far the optimum is, is known in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain where the
     objective is strongly convex, and often a hundred times too large. The *estimate* is twice what the
-    last iterations have gained, a quarter of all so far and at least five: quasi-Newton methods converge
+    last iterations have gained, a quarter of all so far and at least three: quasi-Newton methods converge
     about linearly, and the longer a run takes, the longer its tail. The smaller of the two is the ``gap``
     that ``tol`` is compared with.
     """
 
-    PERIOD = 5
+    PERIOD = 3
     SHARE = 0.25
     SAFETY = 2.0
 

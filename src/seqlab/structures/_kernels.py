@@ -103,6 +103,41 @@ def weight_indices(indptr, indices, starts, columns, codes, out):
 
 
 @njit(nogil=True, cache=True)
+def seen_pairs(indptr, indices, data, rows, codes, n_features, n_columns):
+    """`observed_pairs` for ``min_count`` 1 and few columns: one bit for each pair, one pass."""
+    n_words = (n_columns + 63) // 64
+    seen = np.zeros(n_features * n_words, dtype=np.uint64)
+    for r in range(rows.size):
+        if codes[r] >= 0:
+            word, bit = codes[r] >> 6, np.uint64(1) << np.uint64(codes[r] & 63)
+            for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                if data[k] != 0.0:
+                    seen[np.int64(indices[k]) * n_words + word] |= bit
+    starts = np.zeros(n_features + 1, dtype=np.int32)
+    n_found = 0
+    for f in range(n_features):
+        for word in range(n_words):
+            bits = seen[f * n_words + word]
+            while bits != 0:
+                bits &= bits - np.uint64(1)
+                n_found += 1
+        starts[f + 1] = n_found
+    columns = np.empty(n_found, dtype=np.int32)
+    k = 0
+    for f in range(n_features):
+        for word in range(n_words):
+            bits = seen[f * n_words + word]
+            column = 64 * word
+            while bits != 0:
+                if bits & np.uint64(1):
+                    columns[k] = column
+                    k += 1
+                bits >>= np.uint64(1)
+                column += 1
+    return starts, columns
+
+
+@njit(nogil=True, cache=True)
 def observed_pairs(indptr, indices, data, rows, codes, n_features, n_columns, min_count):
     """The (feature, column) pairs seen at least ``min_count`` times, feature by feature.
 

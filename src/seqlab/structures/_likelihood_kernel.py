@@ -40,7 +40,7 @@ def load_group(
 ):  # fmt: skip
     """Scores of the chains ``group`` one below the other; ``bounds`` says where each lies.
 
-    All scores are multiplied by ``scale``; boundary scores and costs are added at their steps.
+    ``weights`` count ``scale`` times; boundary scores and costs are added at their steps.
     """
     place = 0
     for c in range(group.size):
@@ -50,15 +50,11 @@ def load_group(
         bounds[c + 1] = place + n_steps
         emit_mixed(
             dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, weights, n_labels, begin, begin + n_steps, unary[place:],
+            rows, weights, scale, n_labels, begin, begin + n_steps, unary[place:],
         )  # fmt: skip
-        if scale != 1.0:
-            for t in range(place, place + n_steps):
-                for j in range(n_labels):
-                    unary[t, j] *= scale
         for j in range(n_labels):
-            unary[place, j] += scale * start[j]
-            unary[place + n_steps - 1, j] += scale * end[j]
+            unary[place, j] += start[j]
+            unary[place + n_steps - 1, j] += end[j]
         if miss_cost.size > 0:
             charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps)
         place += n_steps
@@ -69,13 +65,15 @@ def likelihood_slot(
     order, offsets,
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
     rows, weights, n_labels, pairwise3, start, end,
-    codes, miss_cost, sequence_weights, curvature,
-    log_z, out_rows, out_weights, out_transitions, out_start, out_end,
+    codes, miss_cost, sequence_weights, curvature, dense_factor, pair_factor,
+    log_z, out_rows, out_weights, out_transitions, out_start, out_end, out_labels,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to the ``out`` arrays; set their ``log_z``.
 
     With ``curvature`` the diagonal of the Hessian is added in place of the gradient: every marginal ``p``
-    becomes ``p (1 - p)`` and every feature value its square (transitions keep their expected counts).
+    becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the sums over all
+    steps). ``dense_factor`` and ``pair_factor`` are the values of features in the sums: those of the data, or
+    their squares for the curvature.
     ``miss_cost`` and ``sequence_weights`` may have size 0.
     """
     width = rows.shape[1]
@@ -94,7 +92,6 @@ def likelihood_slot(
     )
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
     group_log_z = np.empty(LANES)
-    power = 2 if curvature else 1
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
@@ -118,11 +115,12 @@ def likelihood_slot(
                     for j in range(width):
                         p = node[t, j]
                         node[t, j] = scale * (p * (1.0 - p) if curvature else p)
+                        out_labels[j] += node[t, j]
             for j in range(n_labels):
                 out_start[j] += node[place, j]
                 out_end[j] += node[last, j]
             scatter_mixed(
-                dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-                node[place:], power, offsets[i], offsets[i + 1], out_rows, out_weights,
+                dense_ptr, dense_row, dense_factor, pair_ptr, pair_weight, pair_column, pair_factor,
+                node, place, offsets[i], offsets[i + 1], out_rows, out_weights, 1.0,
             )  # fmt: skip
     fold_products(products, exp_pairwise, out_transitions)

@@ -15,121 +15,125 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from seqlab.structures._row_vectors import add_to_rows, sum_rows
+
 
 @njit(nogil=True, cache=True)
-def split_rows(indptr, indices, data, unit, dense_of, starts, columns):
-    """Split CSR rows into dense features and (weight, column) pairs.
+def feature_plan(counts, starts, min_dense):
+    """What becomes of each feature, in one number, and how many have dense rows.
 
-    Returns ``dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value``.
+    ``-1 - row`` for a dense feature, ``first weight << 16 | number of weights`` for the others.
     """
-    n_rows = indptr.size - 1
-    dense_ptr = np.zeros(n_rows + 1, dtype=np.uint32)
-    pair_ptr = np.zeros(n_rows + 1, dtype=np.uint32)
-    for t in range(n_rows):
-        n_dense, n_pairs = 0, 0
+    plan = np.empty(counts.size, dtype=np.int64)
+    n_dense = 0
+    for f in range(counts.size):
+        if counts[f] >= min_dense:
+            plan[f] = -1 - n_dense
+            n_dense += 1
+        else:
+            plan[f] = np.int64(starts[f]) << 16 | counts[f]
+    return plan, n_dense
+
+
+@njit(nogil=True, cache=True)
+def count_split(indptr, indices, plan, first, last, n_dense, n_pairs):
+    """Dense features and pairs of each of the rows first..last."""
+    for t in range(first, last):
+        dense, pairs = 0, 0
         for k in range(indptr[t], indptr[t + 1]):
-            feature = indices[k]
-            if dense_of[feature] >= 0:
-                n_dense += 1
+            entry = plan[indices[k]]
+            if entry < 0:
+                dense += 1
             else:
-                n_pairs += starts[feature + 1] - starts[feature]
-        dense_ptr[t + 1] = dense_ptr[t] + n_dense
-        pair_ptr[t + 1] = pair_ptr[t] + n_pairs
-    dense_row = np.empty(dense_ptr[n_rows], dtype=np.uint32)
-    pair_weight = np.empty(pair_ptr[n_rows], dtype=np.uint32)
-    pair_column = np.empty(pair_ptr[n_rows], dtype=np.uint16)
-    dense_value = np.empty(0 if unit else dense_row.size)
-    pair_value = np.empty(0 if unit else pair_weight.size)
-    d, q = 0, 0
-    for t in range(n_rows):
+                pairs += entry & 0xFFFF
+        n_dense[t], n_pairs[t] = dense, pairs
+
+
+@njit(nogil=True, cache=True)
+def fill_split(
+    indptr, indices, data, plan, columns, first, last,
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
+):  # fmt: skip
+    """Write the dense features and pairs of the rows first..last."""
+    unit = dense_value.size == 0 and pair_value.size == 0
+    d, q = np.int64(dense_ptr[first]), np.int64(pair_ptr[first])
+    for t in range(first, last):
         for k in range(indptr[t], indptr[t + 1]):
-            feature = indices[k]
-            if dense_of[feature] >= 0:
-                dense_row[d] = dense_of[feature]
+            entry = plan[indices[k]]
+            if entry < 0:
+                dense_row[d] = -1 - entry
                 if not unit:
                     dense_value[d] = data[k]
                 d += 1
             else:
-                for p in range(starts[feature], starts[feature + 1]):
+                weight = entry >> 16
+                for p in range(weight, weight + (entry & 0xFFFF)):
                     pair_weight[q] = p
                     pair_column[q] = columns[p]
                     if not unit:
                         pair_value[q] = data[k]
                     q += 1
-    return dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value
 
 
 @njit(nogil=True, cache=True)
 def emit_mixed(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    rows, weights, n_labels, first, last, out,
+    rows, weights, scale, n_labels, first, last, out,
 ):  # fmt: skip
     """Scores of steps first..last into ``out[0:last - first]``; padding columns are ``-inf``.
 
-    ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs.
+    ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs, which
+    count ``scale`` times.
     """
-    width = rows.shape[1]
-    unit = dense_value.size == 0 and pair_value.size == 0
+    unit = pair_value.size == 0
     for t in range(first, last):
+        sum_rows(
+            rows, dense_row, dense_value, out, np.int64(dense_ptr[t]), np.int64(dense_ptr[t + 1]),
+            np.int64(t - first),
+        )  # fmt: skip
         row = out[t - first]
-        for j in range(n_labels):
-            row[j] = 0.0
-        for j in range(n_labels, width):
+        for j in range(n_labels, rows.shape[1]):
             row[j] = -np.inf
         if unit:
-            for k in range(dense_ptr[t], dense_ptr[t + 1]):
-                source = rows[dense_row[k]]
-                for j in range(width):
-                    row[j] += source[j]
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                row[pair_column[k]] += weights[pair_weight[k]]
+                row[pair_column[k]] += scale * weights[pair_weight[k]]
         else:
-            for k in range(dense_ptr[t], dense_ptr[t + 1]):
-                source, value = rows[dense_row[k]], dense_value[k]
-                for j in range(width):
-                    row[j] += value * source[j]
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                row[pair_column[k]] += pair_value[k] * weights[pair_weight[k]]
+                row[pair_column[k]] += scale * pair_value[k] * weights[pair_weight[k]]
 
 
 @njit(nogil=True, cache=True)
 def scatter_mixed(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    residual, power, first, last, rows, weights,
+    residual, place, first, last, rows, weights, scale,
 ):  # fmt: skip
-    """``weights[f, c] += sum_t x[t, f] ** power * residual[t - first, c]``; dense features into ``rows``."""
-    width = rows.shape[1]
-    unit = dense_value.size == 0 and pair_value.size == 0
+    """``weights[f, c] += scale * sum_t x[t, f] * residual[place + t - first, c]``.
+
+    Dense features go into ``rows``, without the scale.
+    """
+    unit = pair_value.size == 0
     for t in range(first, last):
-        row = residual[t - first]
+        at = place + t - first
+        add_to_rows(
+            rows, dense_row, dense_value, residual,
+            np.int64(dense_ptr[t]), np.int64(dense_ptr[t + 1]), np.int64(at),
+        )  # fmt: skip
+        row = residual[at]
         if unit:
-            for k in range(dense_ptr[t], dense_ptr[t + 1]):
-                target = rows[dense_row[k]]
-                for j in range(width):
-                    target[j] += row[j]
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                weights[pair_weight[k]] += row[pair_column[k]]
+                weights[pair_weight[k]] += scale * row[pair_column[k]]
         else:
-            for k in range(dense_ptr[t], dense_ptr[t + 1]):
-                target, value = rows[dense_row[k]], dense_value[k]
-                if power == 2:
-                    value *= value
-                for j in range(width):
-                    target[j] += value * row[j]
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                value = pair_value[k]
-                if power == 2:
-                    value *= value
-                weights[pair_weight[k]] += value * row[pair_column[k]]
+                weights[pair_weight[k]] += scale * pair_value[k] * row[pair_column[k]]
 
 
 @njit(nogil=True, cache=True)
 def add_gold(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    codes, step_weights, rows, weights,
+    codes, step_weights, first, last, rows, weights,
 ):  # fmt: skip
-    """The observed features, summed: `scatter_mixed` of one 1 per step, at its label."""
-    for t in range(codes.size):
+    """The observed features of steps first..last: `scatter_mixed` of a 1 at the label of each."""
+    for t in range(first, last):
         code, weight = codes[t], step_weights[t]
         for k in range(dense_ptr[t], dense_ptr[t + 1]):
             value = dense_value[k] if dense_value.size > 0 else 1.0

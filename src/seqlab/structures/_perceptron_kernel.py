@@ -52,7 +52,7 @@ def perceptron_pass(
         t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
         emit_mixed(
             dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, state, n_labels, t0, t0 + n_steps, unary,
+            rows, state, 1.0, n_labels, t0, t0 + n_steps, unary,
         )  # fmt: skip
         for t in range(n_steps):
             gold[t] = codes[t0 + t]

@@ -236,7 +236,7 @@ class ChainStructure:
         """``sum_i weights_i phi(x_i, y_i)``, shape (n_params,); ``state`` is its first part, where known."""
         matrix, n_labels = as_csr(X).matrix, self.n_labels
         step_weights = np.repeat(weights, X.lengths)
-        pairs = self._pairs(X, codes)
+        pairs = self.pairs(X, codes)
         out = np.zeros(self.n_params)
         if state is not None:
             out[self.slices["state"]] = state
@@ -256,7 +256,7 @@ class ChainStructure:
             out[self.slices["end"]] = np.bincount(codes[last], weight, n_labels)
         return out
 
-    def _pairs(self, X: Sequences, codes: Codes) -> Codes:
+    def pairs(self, X: Sequences, codes: Codes) -> Codes:
         """Number of the label pair that ends at each step; -1 at the first steps."""
         previous = previous_codes(codes, X.offsets)
         return np.where((previous >= 0) & (codes >= 0), previous * self.n_labels + codes, -1)
@@ -266,7 +266,7 @@ class ChainStructure:
         matrix, offsets = as_csr(X).matrix, X.offsets
         sequence_of_step = np.repeat(np.arange(len(X)), X.lengths)
         sequence_of_entry = np.repeat(sequence_of_step, np.diff(matrix.indptr))
-        pairs = self._pairs(X, codes)
+        pairs = self.pairs(X, codes)
         transition = np.append(self.transition_index.ravel(), -1)[pairs]
         parts = [
             ("state", sequence_of_entry, self.state.fired(matrix, codes), matrix.data),

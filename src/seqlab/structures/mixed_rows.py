@@ -7,13 +7,15 @@ weight. See `_mixed_kernels` for what this buys.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference._kernels.dense import padded_width
+from seqlab.inference._threads import run_blocks
 from seqlab.structures import _mixed_kernels
 from seqlab.structures.pattern import FeaturePattern
 
@@ -22,6 +24,7 @@ Floats = NDArray[np.float64]
 # at about a quarter of the labels.
 DENSE_SHARE = 0.25
 MIN_DENSE = 2
+N_PARTS = 2  # of the steps, that threads share
 
 
 class RowArrays(NamedTuple):
@@ -52,26 +55,60 @@ class MixedRows:
     arrays : RowArrays
     """
 
-    def __init__(self, X: sp.csr_matrix, pattern: FeaturePattern) -> None:
+    def __init__(
+        self, X: sp.csr_matrix, pattern: FeaturePattern, *, n_jobs: int | None = None
+    ) -> None:
         n_labels = pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        dense = np.flatnonzero(counts >= max(MIN_DENSE, DENSE_SHARE * n_labels))
-        dense_of = np.full(counts.size, -1, dtype=np.int32)
-        dense_of[dense] = np.arange(dense.size, dtype=np.int32)
+        min_dense = max(MIN_DENSE, DENSE_SHARE * n_labels)
+        plan, self.n_dense = _mixed_kernels.feature_plan(counts, starts, min_dense)
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
-        self.n_dense = dense.size
-        unit = bool(X.nnz == 0 or (X.data.min() == 1.0 and X.data.max() == 1.0))
-        self.arrays = RowArrays(
-            *_mixed_kernels.split_rows(X.indptr, X.indices, X.data, unit, dense_of, starts, columns)
-        )
+        self.n_jobs = n_jobs
+        self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
+        self.arrays = self._split(X, plan, columns)
         # Weight p of a dense feature lies at rows.ravel()[place[k]] where param[k] == p.
-        is_dense = dense_of >= 0
+        is_dense = plan < 0
         self._param = np.flatnonzero(np.repeat(is_dense, counts))
-        row_of_weight = np.repeat(dense_of[is_dense], counts[is_dense]).astype(np.int64)
+        row_of_weight = np.repeat(-1 - plan[is_dense], counts[is_dense])
         self._place = row_of_weight * self.width + columns[self._param]
+
+    def _split(
+        self, X: sp.csr_matrix, plan: NDArray[np.int64], columns: NDArray[np.int32]
+    ) -> RowArrays:
+        n_rows = X.shape[0]
+        n_dense, n_pairs = np.zeros((2, n_rows), dtype=np.int64)
+
+        def count(first: int, last: int) -> None:
+            _mixed_kernels.count_split(X.indptr, X.indices, plan, first, last, n_dense, n_pairs)
+
+        self._in_parts(count)
+        dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
+        unit = X.nnz == 0 or bool(X.data.min() == 1.0 and X.data.max() == 1.0)
+        arrays = RowArrays(
+            dense_ptr,
+            np.empty(dense_ptr[-1], dtype=np.uint32),
+            np.empty(0 if unit else dense_ptr[-1]),
+            pair_ptr,
+            np.empty(pair_ptr[-1], dtype=np.uint32),
+            np.empty(pair_ptr[-1], dtype=np.uint16),
+            np.empty(0 if unit else pair_ptr[-1]),
+        )
+
+        def fill(first: int, last: int) -> None:
+            _mixed_kernels.fill_split(
+                X.indptr, X.indices, X.data, plan, columns, first, last, *arrays
+            )
+
+        self._in_parts(fill)
+        return arrays
+
+    def _in_parts(self, function: Callable[[int, int], Any]) -> list[Any]:
+        """``function(first, last)`` of fixed parts of the steps, by threads."""
+        cuts = self._cuts.tolist()
+        return run_blocks(lambda i: function(cuts[i], cuts[i + 1]), N_PARTS, self.n_jobs)
 
     def new_rows(self) -> Floats:
         """Zeros for the dense features, shape (n_dense, width)."""
@@ -89,15 +126,22 @@ class MixedRows:
         """Scores of steps first..last, shape (last - first, n_labels)."""
         rows, out = self.new_rows(), np.empty((last - first, self.width))
         self.spread(weights, rows)
-        _mixed_kernels.emit_mixed(*self.arrays, rows, weights, self.n_labels, first, last, out)
+        _mixed_kernels.emit_mixed(*self.arrays, rows, weights, 1.0, self.n_labels, first, last, out)
         return out[:, : self.n_labels]
 
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Features of the steps with their labels, summed, shape (n_weights,)."""
-        rows, weights = self.new_rows(), np.zeros(self.n_weights)
-        _mixed_kernels.add_gold(*self.arrays, codes, step_weights, rows, weights)
-        self.gather(rows, weights)
-        return weights
+
+        def add(first: int, last: int) -> Floats:
+            rows, weights = self.new_rows(), np.zeros(self.n_weights)
+            _mixed_kernels.add_gold(*self.arrays, codes, step_weights, first, last, rows, weights)
+            self.gather(rows, weights)
+            return weights
+
+        total, *others = self._in_parts(add)
+        for part in others:
+            total += part
+        return total
 
     def pad_pairwise(self, transitions: Floats) -> Floats:
         """Transition scores as the kernels take them, shape (1, width, width)."""
@@ -110,3 +154,10 @@ class MixedRows:
         out = np.zeros(self.width)
         out[: self.n_labels] = vector
         return out
+
+
+def _pointers(counts: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Where the entries of each row begin, and where the last one ends."""
+    pointers = np.zeros(counts.size + 1, dtype=np.uint32)
+    np.cumsum(counts, out=pointers[1:])
+    return pointers

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from seqlab.structures import _kernels
 
 Floats = NDArray[np.float64]
+# Columns up to which a bit for every pair is less memory than the data themselves.
+MAX_BITS = 512
 
 
 class FeaturePattern:
@@ -55,9 +57,11 @@ class FeaturePattern:
     ) -> FeaturePattern:
         """Pairs seen in the rows of X with the given column codes (negative codes are skipped)."""
         rows = np.arange(X.shape[0]) if rows is None else rows
-        starts, columns = _kernels.observed_pairs(
-            X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns, max(min_count, 1)
-        )
+        arrays = X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns
+        if min_count <= 1 and n_columns <= MAX_BITS:
+            starts, columns = _kernels.seen_pairs(*arrays)
+        else:
+            starts, columns = _kernels.observed_pairs(*arrays, min_count)
         return cls(X.shape[1], n_columns, starts, columns)
 
     @property
