@@ -21,6 +21,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.labels import EncodedLabels, encode_labels, sequence_weights
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
+from seqlab.models._fitting import unchanged_on_failure
 
 
 @dataclass(slots=True)
@@ -77,21 +78,43 @@ class BaseLabeler(BaseEstimator):
     @contextmanager
     def _fitting(self) -> Iterator[None]:
         """Around the work of `fit`: where it fails, the estimator is again what it was before."""
-        before = dict(self.__dict__)
-        try:
+        with unchanged_on_failure(self):
             yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+
+    def _new_vectorizer(self) -> Any:
+        """What turns symbolic X into numbers."""
+        return SequenceVectorizer()
+
+    def _allows_missing(self) -> bool:
+        """Whether NaN may stand for a missing number in X; the labeler then looks for infinity."""
+        return False
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
         """Convert and check what `fit` was given; set the attributes every labeler has."""
+        sequences, layout = self._read_training_features(X, y, lengths)
+        labels = encode_labels(
+            y, sequences.offsets, stacked=not layout.is_list, partial=self._accepts_partial_labels
+        )
+        weights, step_weights = sequence_weights(sample_weight, sequences.offsets)
+        self.classes_ = labels.classes
+        self.transition_counts_, self.start_counts_ = _count_labels(
+            labels.codes, sequences.offsets, labels.classes.size
+        )
+        return TrainingData(sequences, labels.codes, labels.allowed, weights, step_weights)
+
+    def _read_training_features(self, X: Any, y: Any, lengths: Any) -> tuple[Sequences, Layout]:
+        """Convert and check the X that `fit` was given, beside some y."""
         if y is None:
             name = type(self).__name__
             raise InputError(f"{name} requires y to be passed, but the target y is None")
-        vectorizer = SequenceVectorizer()
-        sequences, layout = as_sequences(X, lengths, vectorizer=vectorizer, fit_vectorizer=True)
+        vectorizer = self._new_vectorizer()
+        sequences, layout = as_sequences(
+            X,
+            lengths,
+            vectorizer=vectorizer,
+            fit_vectorizer=True,
+            check_finite=not self._allows_missing(),
+        )
         empty = np.flatnonzero(sequences.lengths == 0)
         if empty.size:
             raise InputError(f"X[{empty[0]}] is empty: a training sequence has at least one step")
@@ -100,22 +123,16 @@ class BaseLabeler(BaseEstimator):
                 f"Found array with 0 feature(s) (shape=({sequences.n_steps}, 0)) while a minimum of "
                 f"1 is required by {type(self).__name__}."
             )
-        labels = encode_labels(
-            y, sequences.offsets, stacked=not layout.is_list, partial=self._accepts_partial_labels
-        )
-        weights, step_weights = sequence_weights(sample_weight, sequences.offsets)
         self.vectorizer_ = vectorizer if layout.symbolic else None
         self._check_features(X, sequences, reset=True)
-        self.classes_ = labels.classes
-        self.transition_counts_, self.start_counts_ = _count_labels(
-            labels.codes, sequences.offsets, labels.classes.size
-        )
-        return TrainingData(sequences, labels.codes, labels.allowed, weights, step_weights)
+        return sequences, layout
 
     def _read(self, X: Any, lengths: Any = None) -> tuple[Sequences, Layout]:
         """Convert X of a prediction and check it against the features of `fit`."""
         check_is_fitted(self)
-        sequences, layout = as_sequences(X, lengths, vectorizer=self.vectorizer_)
+        sequences, layout = as_sequences(
+            X, lengths, vectorizer=self.vectorizer_, check_finite=not self._allows_missing()
+        )
         if layout.empty:  # sequences without steps: there are no features to check
             return Sequences(np.zeros((0, self.n_features_in_)), sequences.offsets), layout
         if self.vectorizer_ is not None and not (layout.symbolic or isinstance(X, Sequences)):

@@ -17,11 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference._kernels.dense import exp_shifted, finite_bounds
-from seqlab.inference._kernels.forward_backward import (
-    MAX_RANGE,
-    TRANSITIONS,
-    forward_backward_block,
-)
+from seqlab.inference._kernels.forward_backward import MAX_RANGE
 from seqlab.inference._kernels.vectors import (
     LANES,
     ROWS,
@@ -34,8 +30,16 @@ from seqlab.inference._kernels.vectors import (
 )
 from seqlab.inference.scores import Floats
 
-# Doubles that one array of a group may hold (8 MB); longer chains go one by one.
+# Doubles that one array of a group may hold (8 MB).
 MAX_GROUP = 1 << 20
+
+
+@njit(nogil=True, cache=True)
+def fill_lanes(x: Floats, value: float) -> None:
+    """Set every entry; assignment to a slice would take the compiler seconds longer."""
+    for i in range(x.shape[0]):
+        for c in range(LANES):
+            x[i, c] = value
 
 
 @njit(nogil=True, cache=True)
@@ -85,7 +89,7 @@ def forward_backward_lanes(
     for t in range(n_steps):
         row = alpha[t]
         if t == 0:
-            row[:] = 1.0
+            fill_lanes(row, 1.0)
         else:
             for first in range(0, width, ROWS):
                 rows_times_lanes(exp_transposed, alpha[t - 1], row, first, width)
@@ -101,8 +105,10 @@ def forward_backward_lanes(
         scale_lanes(row, lane, width)
     for c in range(LANES):
         log_z[c] += math.log(scale[c])
-    beta[:] = 1.0
-    node[n_steps - 1] = alpha[n_steps - 1]
+    fill_lanes(beta, 1.0)
+    for j in range(width):
+        for c in range(LANES):
+            node[n_steps - 1, j, c] = alpha[n_steps - 1, j, c]
     for t in range(n_steps - 1, 0, -1):
         right, left = weights[t], alpha[t - 1]
         multiply_lanes(right, beta, right, width)
@@ -147,7 +153,6 @@ def group_marginals(
     unary: Floats,
     bounds: NDArray[np.int64],
     n_chains: int,
-    pairwise3: Floats,
     exp_pairwise: Floats,
     exp_transposed: Floats,
     pair_shift: float,
@@ -156,10 +161,12 @@ def group_marginals(
     space: Floats,
     products: Floats,
     node: Floats,
-    transitions: Floats,
     log_z: Floats,
-) -> None:
-    """Forward-backward of up to eight chains, constant transition scores.
+) -> bool:
+    """Forward-backward of up to eight chains, constant transition scores; False where it cannot be done.
+
+    That is where a chain is too long for the workspace, or scores range too far for scaled numbers. Such
+    chains are rare, and going on with them here would double the time of compilation.
 
     Parameters
     ----------
@@ -168,16 +175,14 @@ def group_marginals(
     bounds : int64 array of shape (LANES + 1,)
         Chain ``c`` is rows ``bounds[c]:bounds[c + 1]``.
     n_chains : int
-    pairwise3 : array of shape (1, width, width)
-        Transition scores, and their exponentials, shift and range as `exp_matrix` gives them.
+    exp_pairwise, exp_transposed, pair_shift, pair_spread
+        Exponentials of the transition scores, shift and range as `exp_matrix` gives them.
     lane_weights : array of shape (LANES,)
         Weight of each chain in the transition sums.
     space : array of shape (3, n, width, LANES)
-        Workspace; chains longer than ``n`` go one by one.
+        Workspace; no chain may be longer than ``n``.
     products : array of shape (width * width, LANES)
-        Transition sums are added here (see `forward_backward_lanes`) or,
-    transitions : array of shape (width, width)
-        for chains that had to go one by one, here.
+        Transition sums are added here (see `forward_backward_lanes`).
     node : array of shape (n_rows, width)
         Receives the node marginals.
     log_z : array of shape (LANES,)
@@ -185,7 +190,9 @@ def group_marginals(
     width = unary.shape[1]
     lengths = np.zeros(LANES, dtype=np.int64)
     shifts, row = np.zeros(LANES), np.zeros(width)
-    n_steps, spread = 0, 0.0
+    # Not a literal 0: that would be one more type to compile for.
+    n_steps: int = np.int64(0)  # type: ignore[assignment]
+    spread = 0.0
     for c in range(n_chains):
         lengths[c] = bounds[c + 1] - bounds[c]
         n_steps = max(n_steps, lengths[c])
@@ -201,12 +208,7 @@ def group_marginals(
             spread = max(spread, one)
         together = spread + pair_spread <= MAX_RANGE
     if not together:
-        nothing, no_pairs = np.zeros(width), np.empty((0, 0, 0))
-        forward_backward_block(
-            unary, pairwise3, 0, nothing, nothing, bounds, 0, n_chains, lane_weights, TRANSITIONS,
-            log_z, node, no_pairs, transitions,
-        )  # fmt: skip
-        return
+        return False
     beta, lane = np.empty((width, LANES)), np.empty((1, LANES))
     forward_backward_lanes(
         weights, alpha, marginals, lengths, lane_weights, n_steps, exp_pairwise, exp_transposed,
@@ -218,6 +220,7 @@ def group_marginals(
             target = node[bounds[c] + t]
             for j in range(width):
                 target[j] = marginals[t, j, c]
+    return True
 
 
 @njit(nogil=True, cache=True)

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference._kernels.dense import longest, padded_width
+from seqlab.inference._kernels.max_plus import max_plus
 from seqlab.inference.scores import Floats
 
 
@@ -43,23 +44,6 @@ def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
     """Workspaces ``(transposed, table)`` of `viterbi_one` for up to ``n_rows`` steps."""
     width = padded_width(n_labels)
     return np.full((width, width), -np.inf), np.full((n_rows, width), -np.inf)
-
-
-@njit(nogil=True, cache=True)
-def max_plus(vector: Floats, matrix: Floats, out: Floats) -> None:
-    """``out[j] = max_i vector[i] + matrix[i, j]`` for padded arguments (padding of ``-inf``)."""
-    width = out.shape[0]
-    for j in range(width):
-        out[j] = -np.inf
-    for i in range(0, width, 4):
-        a, b, c, d = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
-        for j in range(width):
-            p, q = a + matrix[i, j], b + matrix[i + 1, j]
-            r, s = c + matrix[i + 2, j], d + matrix[i + 3, j]
-            p = p if p > q else q
-            r = r if r > s else s
-            p = p if p > r else r
-            out[j] = p if p > out[j] else out[j]
 
 
 @njit(nogil=True, cache=True)

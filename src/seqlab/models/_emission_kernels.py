@@ -1,0 +1,287 @@
+"""Kernels of emission distributions: log-probabilities of steps, and the counts they are estimated from.
+
+Tables are ``(n_columns, n_labels)``, labels last, so that the inner loop runs along a row for all labels
+at once. ``shares[i, s]`` is how much step i counts for label s (0 or the weight of its sequence where
+the label is known, a posterior probability times that weight where it is not). Rows of a CSR matrix come
+as ``indptr`` (a slice, with absolute positions), ``indices`` and ``data``. NaN is a missing value: its
+factor is left out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Columns = NDArray[np.int32]
+MISSING = -1  # code of a categorical value that is not there
+
+
+@njit(nogil=True, cache=True)
+def encode_column(X: Floats, column: int, categories: Floats, codes: Columns) -> bool:
+    """``codes[:, column]``: places of the numbers of a column of X among the sorted ``categories``.
+
+    `MISSING` for NaN, ``len(categories)`` for a number that is not among them. False where a number is
+    infinite or not whole; the codes then mean nothing.
+    """
+    n = categories.shape[0]
+    # Numbered without gaps, as most are: a number is its place.
+    numbered = n > 0 and categories[n - 1] - categories[0] == n - 1
+    for i in range(X.shape[0]):
+        x = X[i, column]
+        if math.isnan(x):
+            codes[i, column] = MISSING
+            continue
+        if math.isinf(x) or x != math.floor(x):
+            return False
+        if n == 0 or x < categories[0] or x > categories[n - 1]:
+            place = n
+        elif numbered:
+            place = int(x - categories[0])
+        else:
+            place = np.searchsorted(categories, x)
+            place = place if categories[place] == x else n
+        codes[i, column] = place
+    return True
+
+
+@njit(nogil=True, cache=True)
+def look_up(codes: Columns, first: NDArray[np.int64], table: Floats, out: Floats) -> None:
+    """``out[i] = sum_k table[first[k] + codes[i, k]]`` over the columns k of categorical data."""
+    for i in range(codes.shape[0]):
+        empty = True
+        for k in range(codes.shape[1]):
+            if codes[i, k] == MISSING:
+                continue
+            row = first[k] + codes[i, k]
+            if empty:
+                for s in range(out.shape[1]):
+                    out[i, s] = table[row, s]
+                empty = False
+            else:
+                for s in range(out.shape[1]):
+                    out[i, s] += table[row, s]
+        if empty:
+            out[i, :] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def count_looked_up(
+    codes: Columns, first: NDArray[np.int64], shares: Floats, counts: Floats
+) -> None:
+    """``counts[first[k] + codes[i, k]] += shares[i]``."""
+    for i in range(codes.shape[0]):
+        for k in range(codes.shape[1]):
+            if codes[i, k] != MISSING:
+                row = first[k] + codes[i, k]
+                for s in range(shares.shape[1]):
+                    counts[row, s] += shares[i, s]
+
+
+@njit(nogil=True, cache=True)
+def add_present(
+    indptr: Columns,
+    indices: Columns,
+    data: Floats,
+    present: Floats,
+    absent: Floats,
+    certain: NDArray[np.bool_],
+    out: Floats,
+) -> None:
+    """Bernoulli log-probabilities, on top of what ``out`` holds for a step where every feature is off.
+
+    ``present`` is ``log p - log(1 - p)`` and ``absent`` is ``log(1 - p)``; where p = 1 (``certain``) both
+    are 0, and a step without such a feature is impossible.
+    """
+    n_labels = out.shape[1]
+    required = certain.sum(axis=0)
+    found = np.zeros(n_labels, dtype=np.int64)
+    for i in range(out.shape[0]):
+        found[:] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            feature = indices[k]
+            if data[k] == 0.0:
+                continue
+            for s in range(n_labels):
+                out[i, s] += -absent[feature, s] if math.isnan(data[k]) else present[feature, s]
+                found[s] += certain[feature, s]
+        for s in range(n_labels):
+            if found[s] < required[s]:
+                out[i, s] = -np.inf
+
+
+@njit(nogil=True, cache=True)
+def count_present(
+    indptr: Columns,
+    indices: Columns,
+    data: Floats,
+    shares: Floats,
+    present: Floats,
+    missing: Floats,
+) -> None:
+    """How often each feature is on, and how often it is missing."""
+    for i in range(shares.shape[0]):
+        for k in range(indptr[i], indptr[i + 1]):
+            target = missing if math.isnan(data[k]) else present
+            if data[k] != 0.0:
+                for s in range(shares.shape[1]):
+                    target[indices[k], s] += shares[i, s]
+
+
+@njit(nogil=True, cache=True)
+def add_multinomial(
+    indptr: Columns, indices: Columns, data: Floats, table: Floats, out: Floats
+) -> None:
+    """``log n! - sum_f log x_f! + sum_f x_f log p_f`` for the n events that a step counts."""
+    for i in range(out.shape[0]):
+        total, arrangements = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            value = data[k]
+            if value == 0.0:
+                continue
+            total += value
+            if value != 1.0:
+                arrangements -= math.lgamma(value + 1.0)
+            for s in range(out.shape[1]):
+                out[i, s] += value * table[indices[k], s]
+        arrangements += math.lgamma(total + 1.0)
+        for s in range(out.shape[1]):
+            out[i, s] += arrangements
+
+
+@njit(nogil=True, cache=True)
+def count_values(
+    indptr: Columns, indices: Columns, data: Floats, shares: Floats, counts: Floats
+) -> None:
+    """``counts[f] += shares[i] x[i, f]``."""
+    for i in range(shares.shape[0]):
+        for k in range(indptr[i], indptr[i + 1]):
+            for s in range(shares.shape[1]):
+                counts[indices[k], s] += shares[i, s] * data[k]
+
+
+@njit(nogil=True, cache=True)
+def add_normal(X: Floats, means: Floats, halves: Floats, logs: Floats, out: Floats) -> None:
+    """``out[i] += logs[f] - halves[f] (x[i, f] - means[f])^2``: halves = 1 / 2v, logs = -log(2 pi v) / 2."""
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            x = X[i, f]
+            if math.isnan(x):
+                continue
+            for s in range(out.shape[1]):
+                deviation = x - means[f, s]
+                out[i, s] += logs[f, s] - halves[f, s] * deviation * deviation
+
+
+@njit(nogil=True, cache=True)
+def add_normal_rows(
+    indptr: Columns,
+    indices: Columns,
+    data: Floats,
+    means: Floats,
+    halves: Floats,
+    at_zero: Floats,
+    out: Floats,
+) -> None:
+    """The same for rows of a CSR matrix, on top of what ``out`` holds for a step of zeros.
+
+    ``at_zero[f]`` is what feature f adds at the value 0.
+    """
+    for i in range(out.shape[0]):
+        for k in range(indptr[i], indptr[i + 1]):
+            f, x = indices[k], data[k]
+            for s in range(out.shape[1]):
+                if math.isnan(x):
+                    out[i, s] -= at_zero[f, s]
+                else:
+                    out[i, s] += halves[f, s] * x * (2.0 * means[f, s] - x)
+
+
+@njit(nogil=True, cache=True)
+def count_moments(
+    X: Floats, center: Floats, shares: Floats, counts: Floats, first: Floats, second: Floats
+) -> None:
+    """Counts, sums and sums of squares of ``x - center``."""
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            x = X[i, f] - center[f]
+            if math.isnan(x):
+                continue
+            for s in range(shares.shape[1]):
+                share = shares[i, s]
+                counts[f, s] += share
+                first[f, s] += share * x
+                second[f, s] += share * x * x
+
+
+@njit(nogil=True, cache=True)
+def count_moments_rows(
+    indptr: Columns,
+    indices: Columns,
+    data: Floats,
+    center: Floats,
+    shares: Floats,
+    counts: Floats,
+    first: Floats,
+    second: Floats,
+) -> None:
+    """What the stored entries of a CSR matrix change in the moments of a matrix of zeros."""
+    for i in range(shares.shape[0]):
+        for k in range(indptr[i], indptr[i + 1]):
+            f, x = indices[k], data[k]
+            middle = center[f]
+            for s in range(shares.shape[1]):
+                share = shares[i, s]
+                if math.isnan(x):
+                    counts[f, s] -= share
+                    first[f, s] += share * middle
+                    second[f, s] -= share * middle * middle
+                else:
+                    first[f, s] += share * x
+                    second[f, s] += share * x * (x - 2.0 * middle)
+
+
+@njit(nogil=True, cache=True)
+def add_joint_normal(
+    X: Floats, means: Floats, whitening: Floats, logs: Floats, out: Floats
+) -> None:
+    """``out[i, s] += logs[s] - |W_s (x_i - m_s)|^2 / 2``.
+
+    ``W_s`` is lower triangular and ``W_s' W_s`` the inverse of the covariance.
+    """
+    n_features = X.shape[1]
+    deviation = np.empty(n_features)
+    for i in range(X.shape[0]):
+        for s in range(out.shape[1]):
+            for f in range(n_features):
+                deviation[f] = X[i, f] - means[f, s]
+            total = 0.0
+            for f in range(n_features):
+                value = 0.0
+                for g in range(f + 1):
+                    value += whitening[s, f, g] * deviation[g]
+                total += value * value
+            out[i, s] += logs[s] - 0.5 * total
+
+
+@njit(nogil=True, cache=True)
+def count_products(
+    X: Floats, center: Floats, shares: Floats, first: Floats, second: Floats
+) -> None:
+    """Sums ``first[f, s]`` and sums of products ``second[s, f, g]`` of ``x - center``."""
+    n_features = X.shape[1]
+    deviation = np.empty(n_features)
+    for i in range(X.shape[0]):
+        for f in range(n_features):
+            deviation[f] = X[i, f] - center[f]
+        for s in range(shares.shape[1]):
+            share = shares[i, s]
+            if share == 0.0:
+                continue
+            for f in range(n_features):
+                first[f, s] += share * deviation[f]
+                for g in range(n_features):
+                    second[s, f, g] += share * deviation[f] * deviation[g]

@@ -1,0 +1,198 @@
+"""Gaussian emissions: a normal distribution per label, its variances bounded from below.
+
+The bound is a share of each feature's overall variance. Among all variances above it, the clipped maximum
+likelihood estimate is the most probable one, for full covariances in the coordinates where every feature
+has overall variance 1 (there the eigenvalues are clipped): EM never makes the data less probable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.models._emission_kernels import (
+    add_joint_normal,
+    add_normal,
+    add_normal_rows,
+    count_moments,
+    count_moments_rows,
+    count_products,
+)
+from seqlab.models._emissions import Floats, Scorer, Statistics, refuse_infinite
+
+LOG_2_PI = float(np.log(2 * np.pi))
+
+
+def overall_moments(X: Sequences, step_weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of every feature over all steps; variance 1 where a feature is constant."""
+    nothing, shares = np.zeros(X.n_features), step_weights[:, np.newaxis]
+    # Once around 0 for the means, once around the means for the variances: no cancellation.
+    around_zero = GaussianEmissions(1, 0.0, nothing, nothing)
+    counts, first, _ = around_zero.statistics(X.matrix, 0, X.n_steps, shares)
+    counted = np.maximum(counts[:, 0], np.finfo(np.float64).tiny)
+    means = first[:, 0] / counted
+    around_means = GaussianEmissions(1, 0.0, means, nothing)
+    _, first, second = around_means.statistics(X.matrix, 0, X.n_steps, shares)
+    variances = second[:, 0] / counted - (first[:, 0] / counted) ** 2
+    # Rounding alone makes about this much of a constant.
+    return means, np.where(variances > 1e-28 * means**2, variances, 1.0)
+
+
+@dataclass
+class GaussianEmissions:
+    """Normal features, independent given the label.
+
+    Parameters
+    ----------
+    n_labels : int
+    floor : float
+        Least variance, as a share of the overall variance.
+    center, spread : arrays of shape (n_features,)
+        Overall mean and variance.
+    means, variances : arrays of shape (n_labels, n_features)
+    """
+
+    n_labels: int
+    floor: float
+    center: Floats
+    spread: Floats
+    means: Any = None
+    variances: Any = None
+
+    def prepare(self, X: Sequences, *, training: bool) -> Any:
+        refuse_infinite(X)
+        return X.matrix
+
+    def scorer(self) -> Scorer:
+        means = np.ascontiguousarray(self.means.T)
+        variances = np.ascontiguousarray(self.variances.T)
+        halves, logs = 0.5 / variances, -0.5 * (LOG_2_PI + np.log(variances))
+        at_zero = logs - halves * means**2
+
+        def scores(matrix: Any, begin: int, stop: int) -> Floats:
+            if isinstance(matrix, np.ndarray):
+                out = np.zeros((stop - begin, self.n_labels))
+                add_normal(matrix[begin:stop], means, halves, logs, out)
+                return out
+            out = np.tile(at_zero.sum(axis=0), (stop - begin, 1))
+            rows = matrix.indptr[begin : stop + 1]
+            add_normal_rows(rows, matrix.indices, matrix.data, means, halves, at_zero, out)
+            return out
+
+        return scores
+
+    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+        counts, first, second = np.zeros((3, matrix.shape[1], self.n_labels))
+        if isinstance(matrix, np.ndarray):
+            count_moments(matrix[begin:stop], self.center, shares, counts, first, second)
+            return counts, first, second
+        steps = shares.sum(axis=0)
+        counts += steps
+        first -= np.outer(self.center, steps)
+        second += np.outer(self.center**2, steps)
+        rows = matrix.indptr[begin : stop + 1]
+        count_moments_rows(
+            rows, matrix.indices, matrix.data, self.center, shares, counts, first, second
+        )
+        return counts, first, second
+
+    def estimated(self, statistics: Statistics) -> GaussianEmissions:
+        counts, first, second = (array.T for array in statistics)
+        counted = counts > 0
+        n = np.where(counted, counts, 1.0)
+        shifts = np.where(counted, first / n, 0.0)
+        variances = np.where(counted, second / n - shifts**2, self.spread)
+        return replace(
+            self,
+            means=self.center + shifts,
+            variances=np.maximum(variances, self.floor * self.spread),
+        )
+
+    def with_smoothing(self, smoothing: float) -> GaussianEmissions:
+        return self
+
+    def log_prior(self) -> float:
+        return 0.0
+
+    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+        noise = random.standard_normal((codes.size, self.center.size))
+        return self.means[codes] + noise * np.sqrt(self.variances[codes])
+
+
+@dataclass
+class FullGaussianEmissions:
+    """Normal features with a covariance matrix per label.
+
+    Parameters
+    ----------
+    n_labels, floor, center, spread : see `GaussianEmissions`
+    means : array of shape (n_labels, n_features)
+    covariances : array of shape (n_labels, n_features, n_features)
+    """
+
+    n_labels: int
+    floor: float
+    center: Floats
+    spread: Floats
+    means: Any = None
+    covariances: Any = None
+
+    def prepare(self, X: Sequences, *, training: bool) -> Any:
+        refuse_infinite(X)
+        matrix = X.matrix.toarray() if X.is_sparse else X.matrix
+        if np.isnan(matrix).any():
+            raise InputError("X has missing values, which need covariance='diag'")
+        return matrix
+
+    def scorer(self) -> Scorer:
+        roots = np.linalg.cholesky(self.covariances)
+        eye = np.eye(self.center.size)
+        whitening = np.array([solve_triangular(root, eye, lower=True) for root in roots])
+        determinants = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+        logs = -0.5 * (self.center.size * LOG_2_PI + determinants)
+        means = np.ascontiguousarray(self.means.T)
+
+        def scores(matrix: Any, begin: int, stop: int) -> Floats:
+            out = np.zeros((stop - begin, self.n_labels))
+            add_joint_normal(matrix[begin:stop], means, whitening, logs, out)
+            return out
+
+        return scores
+
+    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+        n_features = matrix.shape[1]
+        first = np.zeros((n_features, self.n_labels))
+        second = np.zeros((self.n_labels, n_features, n_features))
+        count_products(matrix[begin:stop], self.center, shares, first, second)
+        return shares.sum(axis=0), first, second
+
+    def estimated(self, statistics: Statistics) -> FullGaussianEmissions:
+        steps, first, second = statistics
+        scale = np.sqrt(self.spread)
+        means = np.tile(self.center, (self.n_labels, 1))
+        covariances = np.tile(np.diag(self.spread), (self.n_labels, 1, 1))
+        for s in np.flatnonzero(steps > 0):
+            shift = first[:, s] / steps[s]
+            means[s] += shift
+            scaled = (second[s] / steps[s] - np.outer(shift, shift)) / np.outer(scale, scale)
+            values, vectors = np.linalg.eigh(scaled)
+            clipped = (vectors * np.maximum(values, self.floor)) @ vectors.T
+            covariances[s] = (clipped + clipped.T) / 2 * np.outer(scale, scale)
+        return replace(self, means=means, covariances=covariances)
+
+    def with_smoothing(self, smoothing: float) -> FullGaussianEmissions:
+        return self
+
+    def log_prior(self) -> float:
+        return 0.0
+
+    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+        noise = random.standard_normal((codes.size, self.center.size))
+        roots = np.linalg.cholesky(self.covariances)
+        return self.means[codes] + np.einsum("ifg,ig->if", roots[codes], noise)

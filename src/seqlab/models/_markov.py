@@ -1,0 +1,143 @@
+"""The Markov chain of an HMM: counts of labels, structural zeros, probabilities.
+
+    P(s first) = (c1(s) + e) / (N + e n),    P(s | s') = (c(s', s) + e) / (c(s') + e n)
+
+over the n legal labels; whatever is not legal has probability exactly 0. Where the end is modelled it is
+one more target of every label. Without counts and without smoothing, legal targets are equally probable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class ChainCounts(NamedTuple):
+    """How often labels came first, followed each other and came last.
+
+    Parameters
+    ----------
+    start, end : arrays of shape (n_labels,)
+    transitions : array of shape (n_labels, n_labels)
+    """
+
+    start: Floats
+    transitions: Floats
+    end: Floats
+
+    def plus(self, other: ChainCounts) -> ChainCounts:
+        """The sum of both."""
+        return ChainCounts(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Legal(NamedTuple):
+    """What may come first, follow and come last; all else is a structural zero.
+
+    Parameters
+    ----------
+    start, end : boolean arrays of shape (n_labels,)
+    transitions : boolean array of shape (n_labels, n_labels)
+    """
+
+    start: Bools
+    transitions: Bools
+    end: Bools
+
+
+class MarkovChain(NamedTuple):
+    """Probabilities.
+
+    Parameters
+    ----------
+    start : array of shape (n_labels,)
+    transitions : array of shape (n_labels, n_labels)
+    end : array of shape (n_labels,) or None
+        Of a label being the last one, where the end is modelled.
+    """
+
+    start: Floats
+    transitions: Floats
+    end: Floats | None
+
+
+def count_chain(
+    codes: NDArray[np.int64], offsets: NDArray[np.int64], weights: Floats, n_labels: int
+) -> ChainCounts:
+    """Weighted counts of what is known (codes >= 0) of the labels."""
+    steps = np.repeat(weights, np.diff(offsets))
+    inside = np.ones(codes.size, dtype=bool)
+    inside[offsets[:-1]] = False
+    before, after, pair_weights = np.roll(codes, 1)[inside], codes[inside], steps[inside]
+    known = (before >= 0) & (after >= 0)
+    found = before[known] * n_labels + after[known]
+    pairs: Any = np.bincount(found, pair_weights[known], minlength=n_labels**2)
+
+    def at(rows: NDArray[np.int64]) -> Any:
+        labels = codes[rows]
+        sure = labels >= 0
+        return np.bincount(labels[sure], weights[sure], minlength=n_labels)
+
+    return ChainCounts(at(offsets[:-1]), pairs.reshape(n_labels, n_labels), at(offsets[1:] - 1))
+
+
+def estimate_chain(
+    counts: ChainCounts, legal: Legal, smoothing: float, *, with_end: bool
+) -> MarkovChain:
+    """The most probable chain given counts."""
+    start = _normalised(counts.start[None], legal.start[None], smoothing)[0]
+    targets, allowed = counts.transitions, legal.transitions
+    if not with_end:
+        return MarkovChain(start, _normalised(targets, allowed, smoothing), None)
+    targets = np.column_stack([targets, counts.end])
+    rows = _normalised(targets, np.column_stack([allowed, legal.end]), smoothing)
+    return MarkovChain(start, np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy())
+
+
+def chain_log_prior(chain: MarkovChain, legal: Legal, smoothing: float) -> float:
+    """Logarithm of the prior that smoothing stands for, up to a constant."""
+    if smoothing == 0:
+        return 0.0
+    parts = [chain.start[legal.start], chain.transitions[legal.transitions]]
+    if chain.end is not None:
+        parts.append(chain.end[legal.end])
+    return smoothing * float(sum(np.log(part).sum() for part in parts))
+
+
+def check_legal(
+    codes: NDArray[np.int64], offsets: NDArray[np.int64], legal: Legal, classes: NDArray[Any]
+) -> None:
+    """Raise an error that names the first place where training labels are not legal."""
+    first, last = offsets[:-1], offsets[1:] - 1
+    wrong = np.zeros(codes.size, dtype=bool)
+    known = codes >= 0
+    safe = np.maximum(codes, 0)
+    wrong[first] |= known[first] & ~legal.start[safe[first]]
+    wrong[last] |= known[last] & ~legal.end[safe[last]]
+    pair = known & np.roll(known, 1)
+    pair[first] = False
+    wrong |= pair & ~legal.transitions[np.roll(safe, 1), safe]
+    if not wrong.any():
+        return
+    step = int(np.argmax(wrong))
+    sequence = int(np.searchsorted(offsets, step, side="right") - 1)
+    position = step - int(offsets[sequence])
+    label = classes.tolist()[codes[step]]
+    what = "cannot stand there"
+    if pair[step] and not legal.transitions[codes[step - 1], codes[step]]:
+        what = f"cannot follow {classes.tolist()[codes[step - 1]]!r}"
+    raise InputError(f"y[{sequence}][{position}] is {label!r}, which {what} under the constraints")
+
+
+def _normalised(counts: Floats, legal: Bools, smoothing: float) -> Floats:
+    """Rows of probabilities over the legal entries; zeros where a row has none."""
+    values = np.where(legal, counts + smoothing, 0.0)
+    totals = values.sum(axis=1, keepdims=True)
+    n_legal = np.maximum(legal.sum(axis=1, keepdims=True), 1)
+    return np.where(totals > 0, values / np.where(totals > 0, totals, 1.0), legal / n_legal)

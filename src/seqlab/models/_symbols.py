@@ -1,0 +1,229 @@
+"""SymbolVectorizer: steps that are symbols, as columns of codes.
+
+Where `SequenceVectorizer` makes a column of every (name, value) pair, this makes one column of every name
+and numbers its values in the order of first sight: the form of categorical emissions. It also keeps apart
+what one-hot columns cannot: a symbol that was never seen, and a value that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.convert import describe, frame_records, is_frame, refuse_step
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.data.vocabulary import Vocabulary
+from seqlab.features.vectorizer import SequenceVectorizer
+
+UNSEEN = -1.0  # code of a symbol that training did not show; NaN stands for a missing one
+_ONE = "symbol"  # name of the only column where steps have none
+
+
+class Token(list[str]):
+    """A step that came as a plain string, in the form of a bag, which every reader knows."""
+
+
+def wrap_strings(X: Any, *, stacked: bool) -> Any:
+    """X with every step that is a string wrapped as a `Token`; all else as it is.
+
+    Parameters
+    ----------
+    X : any X
+    stacked : bool
+        Whether X is one flat list of steps (``lengths`` were given) rather than a list of sequences.
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "OU":
+        X = list(X)
+    if not isinstance(X, list | tuple | Iterator):
+        return X
+    stream = iter(X)
+    head = list(islice(stream, 1)) if stacked else _until_step(stream)
+    if not head:
+        return X if not isinstance(X, Iterator) else head
+    last = head[-1]
+    if stacked:
+        found = isinstance(last, str)
+    else:
+        found = _is_plain(last) and any(step is None or isinstance(step, str) for step in last)
+    if not found:
+        return chain(head, stream) if isinstance(X, Iterator) else X
+    if stacked:
+        return [_token(item) for item in chain(head, stream)]
+    return (
+        [_token(step) for step in item] if _is_plain(item) else item for item in chain(head, stream)
+    )
+
+
+def _is_plain(item: Any) -> bool:
+    return isinstance(item, list | tuple) or (isinstance(item, np.ndarray) and item.ndim == 1)
+
+
+def _until_step(stream: Iterator[Any]) -> list[Any]:
+    """Items up to the first that is not an empty list."""
+    head = []
+    for item in stream:
+        head.append(item)
+        if not isinstance(item, list | tuple) or item:
+            break
+    return head
+
+
+def _token(step: Any) -> Any:
+    if step is None:  # a missing symbol
+        return Token()
+    return Token([str(step)]) if isinstance(step, str) else step
+
+
+class SymbolVectorizer:
+    """Turn sequences of symbols into `Sequences` of codes.
+
+    Parameters
+    ----------
+    fallback : bool, default=False
+        Whether steps that are not symbols (numbers, several strings in a bag) may be left to a
+        `SequenceVectorizer`, which is then ``inner_``. Else they are an error.
+
+    Attributes
+    ----------
+    fields_ : list of str
+        Names of the columns.
+    vocabularies_ : list of Vocabulary
+        Symbols of each column, in the order of their codes.
+    style_ : {"string", "bag", "dict"}
+        What a step is.
+    inner_ : SequenceVectorizer or None
+
+    Examples
+    --------
+    >>> codes = SymbolVectorizer().fit_transform([[{"word": "to"}, {"word": "be"}], [{"word": "to"}]])
+    >>> codes.matrix.ravel().tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    fields_: list[str]
+    vocabularies_: list[Vocabulary]
+    style_: str
+    inner_: SequenceVectorizer | None
+
+    def __init__(self, *, fallback: bool = False) -> None:
+        self.fallback = fallback
+
+    def fit_transform(self, X: Iterable[Any]) -> Sequences:
+        """Learn the symbols of X and give their codes."""
+        items = [_steps_of(item, f"X[{i}]") for i, item in enumerate(X)]
+        self.inner_ = None
+        if self.fallback and not all(_is_symbolic(step) for steps in items for step in steps):
+            self.inner_ = SequenceVectorizer()
+            return self.inner_.fit_transform(items)
+        tables: dict[str, dict[str, int]] = {}
+        rows = list(_rows(items))
+        for row in rows:
+            for name, symbol in row.items():
+                table = tables.setdefault(name, {})
+                if symbol is not None:
+                    table.setdefault(symbol, len(table))
+        self.fields_ = list(tables)
+        self.vocabularies_ = [Vocabulary.from_index(table) for table in tables.values()]
+        self.style_ = _style(items)
+        return self._codes(rows, items)
+
+    def transform(self, X: Iterable[Any]) -> Sequences:
+        """Codes of the symbols of X; columns that training did not have are ignored."""
+        items = [_steps_of(item, f"X[{i}]") for i, item in enumerate(X)]
+        return self._codes(list(_rows(items)), items)
+
+    def _codes(self, rows: list[dict[str, str | None]], items: list[list[Any]]) -> Sequences:
+        codes = np.full((len(rows), len(self.fields_)), np.nan)
+        for column, (name, vocabulary) in enumerate(
+            zip(self.fields_, self.vocabularies_, strict=True)
+        ):
+            index = vocabulary.index
+            for step, row in enumerate(rows):
+                symbol = row.get(name)
+                if symbol is not None:
+                    codes[step, column] = index.get(symbol, UNSEEN)
+        offsets = np.concatenate([[0], np.cumsum([len(steps) for steps in items])]).astype(np.int64)
+        return Sequences(codes, offsets, feature_names=self.fields_)
+
+    def steps(self, codes: NDArray[np.float64]) -> list[Any]:
+        """Steps of one sequence in the form they came in, from their codes."""
+        found: list[Any] = []
+        for row in codes.astype(np.int64).tolist():
+            symbols = [self.vocabularies_[k][code] for k, code in enumerate(row)]
+            if self.style_ == "dict":
+                found.append(dict(zip(self.fields_, symbols, strict=True)))
+            else:
+                found.append(symbols[0] if self.style_ == "string" else symbols)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns."""
+        return np.array(self.fields_, dtype=object)
+
+
+def _steps_of(item: Any, place: str) -> list[Any]:
+    if is_frame(item):
+        return frame_records(item)
+    if isinstance(item, str | bytes | Mapping) or not isinstance(item, Iterable):
+        raise InputError(f"{place} is {describe(item)}, but a sequence is a list of steps")
+    return list(item)
+
+
+def _is_symbolic(step: Any) -> bool:
+    """Whether a step can only be meant as symbols."""
+    if isinstance(step, Mapping):
+        return all(value is None or isinstance(value, str) for value in step.values())
+    return isinstance(step, Collection) and not isinstance(step, tuple) and len(step) <= 1
+
+
+def _style(items: list[list[Any]]) -> str:
+    for step in chain.from_iterable(items):
+        return "dict" if isinstance(step, Mapping) else "string" if type(step) is Token else "bag"
+    return "bag"
+
+
+def _rows(items: list[list[Any]]) -> Iterator[dict[str, str | None]]:
+    """Every step as a dict of symbols, ``None`` for a missing one."""
+    for i, steps in enumerate(items):
+        for position, step in enumerate(steps):
+            place = f"X[{i}][{position}]"
+            if isinstance(step, Mapping):
+                yield {
+                    _name(name, place): _symbol(value, f"{place}[{name!r}]")
+                    for name, value in step.items()
+                }
+                continue
+            if isinstance(step, tuple | str | bytes) or not isinstance(step, Collection):
+                refuse_step(step, place)
+            if len(step) > 1:
+                raise InputError(
+                    f"{place} holds {len(step)} strings, but a categorical step is one symbol; name "
+                    "several in a dict ({'word': ..., 'pos': ...}) or set emissions='bernoulli'"
+                )
+            yield {_ONE: _symbol(next(iter(step)), place)} if len(step) else {}
+
+
+def _name(name: Any, place: str) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"{place} has the name {name!r}, but names of features are strings")
+    return name
+
+
+def _symbol(value: Any, place: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Integral | np.bool_):
+        return str(value)
+    number = float(value) if isinstance(value, Real) else None
+    if number is not None and np.isnan(number):
+        return None
+    if number is not None and number.is_integer():
+        return str(int(number))
+    what = describe(value) if number is None else str(value)
+    raise InputError(f"{place} is {what}, but a symbol is a string or a whole number")
