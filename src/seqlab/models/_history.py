@@ -1,0 +1,167 @@
+"""The local model of an MEMM: a classifier of a step that also sees the labels before it.
+
+The k previous labels become columns beside the features: per lag one column for each label and one for
+"before the beginning", and optionally one for each combination of all k that training shows. With one model
+per previous label, the latest label chooses the model, and the columns hold the others.
+
+Histories are numbers, see `seqlab.inference.history_beam.history_codes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from seqlab.models._posteriors import FLOOR, StepPosteriors, floored
+from seqlab.models._projections import Projections
+from seqlab.models._structural_zeros import log_or_forbidden
+
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LocalScores = Callable[[Codes, Codes], Floats]
+
+
+class HistoryColumns:
+    """Columns that say which labels came before.
+
+    Parameters
+    ----------
+    n_labels, history : int
+    first_lag : int
+        Lags below have no columns: 2 where the latest label chooses the model.
+    combinations : int array
+        Sorted histories that have a column of their own; empty for none.
+    """
+
+    def __init__(self, n_labels: int, history: int, first_lag: int, combinations: Codes) -> None:
+        self.n_labels = n_labels
+        self.history = history
+        self.first_lag = first_lag
+        self.combinations = combinations
+
+    @property
+    def n_columns(self) -> int:
+        """How many there are."""
+        n_lags = max(self.history - self.first_lag + 1, 0)
+        return n_lags * (self.n_labels + 1) + self.combinations.size
+
+    def active(self, histories: Codes) -> tuple[Codes, NDArray[np.bool_]]:
+        """Column numbers of each history, (n, n_active), and which of them exist."""
+        base = self.n_labels + 1
+        columns = [
+            histories // base ** (lag - 1) % base + (lag - self.first_lag) * base
+            for lag in range(self.first_lag, self.history + 1)
+        ]
+        exists = [np.ones(histories.size, dtype=bool)] * len(columns)
+        if self.combinations.size:
+            place = np.searchsorted(self.combinations, histories)
+            place = np.minimum(place, self.combinations.size - 1)
+            columns.append(place + self.n_columns - self.combinations.size)
+            exists.append(self.combinations[place] == histories)
+        if not columns:
+            return np.zeros((histories.size, 0), np.int64), np.zeros((histories.size, 0), bool)
+        return np.column_stack(columns), np.column_stack(exists)
+
+    def beside(self, matrix: Any, histories: Codes) -> Any:
+        """The features with these columns appended: CSR for CSR, dense for dense."""
+        columns, exists = self.active(histories)
+        rows = np.broadcast_to(np.arange(histories.size)[:, np.newaxis], columns.shape)[exists]
+        if sp.issparse(matrix):
+            shape = (histories.size, self.n_columns)
+            ones = np.ones(rows.size)
+            more = sp.csr_matrix((ones, (rows, columns[exists])), shape=shape)
+            return sp.hstack([matrix, more], format="csr")
+        wide = np.zeros((histories.size, matrix.shape[1] + self.n_columns))
+        wide[:, : matrix.shape[1]] = matrix
+        wide[rows, matrix.shape[1] + columns[exists]] = 1.0
+        return wide
+
+
+class LocalModel:
+    """``log P(label | step, history)``.
+
+    Parameters
+    ----------
+    columns : HistoryColumns
+    model : StepPosteriors or Projections
+        One model of all steps, or one per previous label.
+    """
+
+    def __init__(self, columns: HistoryColumns, model: StepPosteriors | Projections) -> None:
+        self.columns = columns
+        self.model = model
+
+    def of(self, matrix: Any, offsets: Codes) -> LocalScores:
+        """Return the function ``(steps, histories) -> (n, n_labels)`` for the steps of some sequences."""
+        if isinstance(self.model, StepPosteriors):
+            parts = softmax_parts(self.model.classifier)
+            if parts is not None:
+                return self._softmax(matrix, *parts)
+        return lambda steps, histories: log_or_forbidden(
+            self._proba(_rows(matrix, steps), steps, histories, offsets)
+        )
+
+    def _proba(self, matrix: Any, steps: Codes, histories: Codes, offsets: Codes) -> Floats:
+        if self.columns.n_columns:
+            matrix = self.columns.beside(matrix, histories)
+        if isinstance(self.model, StepPosteriors):
+            return self.model.proba(matrix, steps, offsets)
+        out = np.zeros((steps.size, self.columns.n_labels))
+        latest = histories % (self.columns.n_labels + 1)
+        for context in np.unique(latest):
+            mine = np.flatnonzero(latest == context)
+            some = _rows(matrix, mine) if mine.size < steps.size else matrix
+            out[mine] = self.model.proba(int(context), some, steps[mine], offsets)
+        return out
+
+    def _softmax(self, matrix: Any, coef: Floats, intercept: Floats) -> LocalScores:
+        """Scores of a softmax: the features' share once per step, the history's from a table."""
+        assert isinstance(self.model, StepPosteriors)
+        n_features, known, n_labels = matrix.shape[1], self.model.columns, self.model.n_labels
+        base = np.asarray(matrix @ coef[:, :n_features].T) + intercept
+        table = np.ascontiguousarray(coef[:, n_features:].T)
+
+        def scores(steps: Codes, histories: Codes) -> Floats:
+            total = base[steps]
+            columns, exists = self.columns.active(histories)
+            for lag in range(columns.shape[1]):
+                total += table[columns[:, lag]] * exists[:, lag, np.newaxis]
+            total -= total.max(axis=1, keepdims=True)
+            total -= np.log(np.exp(total).sum(axis=1, keepdims=True))
+            low = np.flatnonzero((total < np.log(FLOOR)).any(axis=1))
+            if low.size:
+                total[low] = np.log(floored(np.exp(total[low])))
+            if known.size == n_labels:
+                return total[:, np.argsort(known)]
+            out = np.full((steps.size, n_labels), -np.inf)
+            out[:, known] = total
+            return out
+
+        return scores
+
+
+def softmax_parts(classifier: Any) -> tuple[Floats, Floats] | None:
+    """Weights and intercepts, one row per class, of a logistic regression that is one softmax; else None."""
+    if type(classifier) is not LogisticRegression:
+        return None
+    coef, intercept = classifier.coef_, classifier.intercept_
+    multi_class = getattr(classifier, "multi_class", "auto")
+    if coef.shape[0] == 1:  # two classes: the second against the first
+        if multi_class == "multinomial":
+            return None
+        return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    if multi_class == "ovr" or classifier.solver == "liblinear":
+        return None
+    return coef, np.broadcast_to(intercept, coef.shape[:1])
+
+
+def _rows(matrix: Any, rows: Codes) -> Any:
+    """Some rows; the matrix itself where they are all of them, in order."""
+    if rows.size == matrix.shape[0] and (rows.size == 0 or (np.diff(rows) == 1).all()):
+        return matrix
+    return matrix[rows]

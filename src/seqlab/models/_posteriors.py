@@ -1,0 +1,238 @@
+"""Posteriors of any scikit-learn classifier, as the combinators need them.
+
+A combinator asks one thing of a classifier: a row ``P(label | step)`` for every step, with a column for
+each label of the *labeler*. This file stands between: it fits the classifier (calibrated where it
+has no probabilities of its own), puts its columns in place, and refuses what is no probability.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import has_fit_parameter
+
+from seqlab.data.errors import InputError, NumericalError
+
+# A classifier that is sure beyond this is taken to be this sure: one mistaken zero would veto a whole
+# labeling, whatever all other steps say.
+FLOOR = 1e-12
+# Folds of the calibration, as many as scikit-learn takes by default.
+N_FOLDS = 5
+
+CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
+    "classifier": [HasMethods(["fit", "predict"]), None],
+    "calibrate": [StrOptions({"auto", "sigmoid", "isotonic"}), None],
+}
+
+
+class StepPosteriors:
+    """``P(label | step)`` of one fitted classifier, over all labels of a labeler.
+
+    Parameters
+    ----------
+    classifier : fitted classifier or None
+        None where training showed one label only.
+    columns : int array of shape (n_known,)
+        Code of the label of each column of the classifier's ``predict_proba``.
+    n_labels : int
+        Labels of the labeler; those without a column get probability 0.
+    """
+
+    def __init__(self, classifier: Any, columns: NDArray[np.int64], n_labels: int) -> None:
+        self.classifier = classifier
+        self.columns = columns
+        self.n_labels = n_labels
+
+    def proba(self, matrix: Any, steps: NDArray[np.int64], offsets: Any) -> NDArray[np.float64]:
+        """Posteriors of the rows of ``matrix``, at least `FLOOR` for every label the classifier knows.
+
+        Parameters
+        ----------
+        matrix : array or CSR matrix of shape (n_rows, n_features)
+        steps : int array of shape (n_rows,)
+            The step that each row belongs to, for error messages.
+        offsets : int array of shape (n_sequences + 1,)
+            Where each sequence of these steps begins.
+
+        Returns
+        -------
+        array of shape (n_rows, n_labels)
+            Rows sum to 1.
+        """
+        out = np.zeros((matrix.shape[0], self.n_labels))
+        if self.classifier is None:
+            out[:, self.columns] = 1.0
+        elif matrix.shape[0]:
+            out[:, self.columns] = self._known(matrix, steps, offsets)
+        return out
+
+    def _known(self, matrix: Any, steps: NDArray[np.int64], offsets: Any) -> NDArray[np.float64]:
+        name = type(self.classifier).__name__
+        found = np.asarray(self.classifier.predict_proba(matrix), dtype=np.float64)
+        if found.shape != (matrix.shape[0], self.columns.size):
+            raise InputError(
+                f"{name}.predict_proba gave an array of shape {found.shape}; expected "
+                f"{matrix.shape[0]} rows and one column for each of its {self.columns.size} classes"
+            )
+        bad = ~(np.isfinite(found).all(axis=1) & (found >= 0).all(axis=1))
+        if bad.any():
+            row = int(np.argmax(bad))
+            step = int(steps[row])
+            sequence = int(np.searchsorted(offsets, step, side="right") - 1)
+            position = step - int(offsets[sequence])
+            raise NumericalError(
+                f"{name} gave no probabilities for sequence {{sequence}} at position {position}: "
+                f"{', '.join(f'{value:g}' for value in found[row][:4])}",
+                sequence,
+            )
+        return floored(found)
+
+
+def floored(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Every row with no entry below `FLOOR`, summing to 1; a row of zeros becomes uniform."""
+    proba = np.maximum(proba, FLOOR)
+    return proba / proba.sum(axis=1, keepdims=True)
+
+
+def default_classifier() -> LogisticRegression:
+    """What the combinators use where no classifier is given: multinomial logistic regression."""
+    return LogisticRegression(max_iter=1000)
+
+
+def checked_classifier(classifier: Any, calibrate: str | None) -> Any:
+    """The classifier to clone and fit, wrapped for calibration where it needs or shall have it.
+
+    Raises `InputError` for a regressor and for a classifier without usable probabilities.
+    """
+    if classifier is None:
+        classifier = default_classifier()
+    name = type(classifier).__name__
+    if is_regressor(classifier):
+        raise InputError(f"{name} is a regressor; labels need a classifier")
+    has_proba = hasattr(classifier, "predict_proba")
+    has_decision = hasattr(classifier, "decision_function")
+    if not has_proba and not has_decision:
+        raise InputError(
+            f"{name} has neither predict_proba nor decision_function: there is nothing to make "
+            "probabilities of"
+        )
+    if calibrate is None and not has_proba:
+        raise InputError(
+            f"{name} has no predict_proba; calibrate='sigmoid' or 'isotonic' makes probabilities of "
+            "its decision_function"
+        )
+    if calibrate is None or (calibrate == "auto" and has_proba):
+        return classifier
+    method = "sigmoid" if calibrate == "auto" else calibrate
+    return CalibratedClassifierCV(classifier, method=method)
+
+
+def fit_posteriors(
+    classifier: Any,
+    matrix: Any,
+    codes: NDArray[np.int64],
+    classes: NDArray[Any],
+    *,
+    weights: NDArray[np.float64] | None = None,
+    groups: NDArray[np.int64],
+    place: str = "",
+) -> StepPosteriors:
+    """Fit a clone of the classifier on some steps.
+
+    Parameters
+    ----------
+    classifier : what `checked_classifier` returned
+    matrix : array or CSR matrix of shape (n_rows, n_features)
+    codes : int array of shape (n_rows,)
+        Labels of the rows.
+    classes : array of shape (n_labels,)
+        The labels of the labeler.
+    weights : array of shape (n_rows,), optional
+        Given only where the user gave them. Rows of weight 0 are left out.
+    groups : int array of shape (n_rows,)
+        The sequence of each row: calibration does not tear a sequence apart.
+    place : str
+        Which rows these are, for error messages (" after 'B'").
+    """
+    calibrated = isinstance(classifier, CalibratedClassifierCV)
+    inner = classifier.estimator if calibrated else classifier
+    options: dict[str, Any] = {}
+    if weights is not None:
+        if not has_fit_parameter(inner, "sample_weight"):
+            raise InputError(f"{type(inner).__name__} takes no sample_weight")
+        used = np.flatnonzero(weights > 0)
+        if used.size < weights.size:
+            matrix, codes, groups, weights = matrix[used], codes[used], groups[used], weights[used]
+        options["sample_weight"] = weights
+    present = np.unique(codes)
+    if present.size == 1:
+        return StepPosteriors(None, present, classes.size)
+    fitted = clone(classifier)
+    own_folds = calibrated and fitted.cv is None
+    if own_folds:
+        fitted.set_params(cv=_folds(codes, groups))
+    if calibrated and options and get_config()["enable_metadata_routing"]:
+        # Else scikit-learn asks who wants them.
+        fitted.estimator.set_fit_request(sample_weight=True)
+    # Labels as the user knows them (class weights name them), unless the classifier would take them for
+    # something else: numbers that are not whole look like a regression to it.
+    uses_codes = classes.dtype.kind not in "biuU"
+    try:
+        fitted.fit(matrix, codes if uses_codes else classes[codes], **options)
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{type(inner).__name__} could not be fitted to the {codes.size} steps{place}: {error}"
+        ) from error
+    if own_folds:
+        fitted.set_params(cv=None)  # the folds are as large as the data, and of no further use
+    return StepPosteriors(fitted, _columns(fitted, present, classes, uses_codes), classes.size)
+
+
+def _columns(
+    fitted: Any, present: NDArray[np.int64], classes: NDArray[Any], uses_codes: bool
+) -> NDArray[np.int64]:
+    """Codes of the classifier's columns; without ``classes_`` they are taken to be in sorted order."""
+    known = getattr(fitted, "classes_", None)
+    if known is None:
+        return present
+    names = (present if uses_codes else classes[present]).tolist()
+    code_of = dict(zip(names, present.tolist(), strict=True))
+    columns = [code_of.get(label, -1) for label in np.asarray(known).tolist()]
+    if -1 in columns:
+        label = np.asarray(known).tolist()[columns.index(-1)]
+        raise InputError(f"{type(fitted).__name__} has a class {label!r} that it was not given")
+    return np.array(columns, dtype=np.int64)
+
+
+def _folds(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> list[tuple[Any, Any]]:
+    """Splits of the steps: whole sequences where there are enough, else label by label in turn.
+
+    scikit-learn's own default wants five examples of every class, which rare labels do not have.
+    """
+    distinct, position = np.unique(groups, return_inverse=True)
+    if distinct.size >= N_FOLDS:
+        fold = position % N_FOLDS
+    else:
+        fold = np.empty(codes.size, dtype=np.int64)
+        for code in np.unique(codes):
+            mine = np.flatnonzero(codes == code)
+            fold[mine] = np.arange(mine.size) % N_FOLDS
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(N_FOLDS)]
+    # A fold must leave two classes to learn from, and something to calibrate on.
+    usable = [
+        (train, test) for train, test in splits if test.size and np.unique(codes[train]).size > 1
+    ]
+    if not usable:
+        raise InputError(
+            f"{codes.size} steps are too few to calibrate on: give a classifier with predict_proba"
+        )
+    return usable

@@ -1,0 +1,238 @@
+"""ClassifierHMM: a hidden Markov model whose emissions are a classifier's posteriors.
+
+By Bayes' rule ``P_t(o | s) = P(s | o) P_t(o) / P_t(s)``, and ``P_t(o)`` is the same for all labels. So the
+score of a labeling, up to a constant of the observations, is::
+
+    P_1(s_1) prod_{t>1} P(s_t | s_{t-1}) prod_t P(s_t | o_t) / P_t(s_t)
+
+with the label frequencies that the chain itself implies, ``P_t = P_{t-1} P``.
+
+References
+----------
+Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from seqlab.data.sequences import Sequences
+from seqlab.inference import ChainScores, Mask
+from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
+from seqlab.models._markov import count_chain, estimate_chain
+from seqlab.models._posteriors import (
+    CLASSIFIER_CONSTRAINTS,
+    FLOOR,
+    checked_classifier,
+    fit_posteriors,
+)
+from seqlab.models._propagation import SMALLEST, ByPosition, alternates, propagate
+from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+
+
+class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
+    """Any classifier, made coherent over the sequence by a hidden Markov model.
+
+    The classifier says which label a step looks like; transition frequencies say which labelings
+    are likely; Bayes' rule joins them. The score of a labeling is::
+
+        log P_1(s_1) + sum_{t>1} log P(s_t | s_{t-1}) + sum_t [log P(s_t | o_t) - log P_t(s_t)]
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Gives ``P(label | step)``; it may look at any window. ``LogisticRegression(max_iter=1000)``
+        where None.
+    divide_by_prior : bool or {"propagated", "marginal"}, default="propagated"
+        The ``P_t(s)`` that is divided out: "propagated" (or True) through the chain from its first
+        step, "marginal" the frequency of the label in training, False none (the classifier's
+        posterior then stands for the emission as it is, and frequent labels count twice).
+    smoothing : float, default=0.1
+        Added to the count of every legal first label and transition.
+    constraints : str, Mask or None, default="auto"
+        Structural zeros: what may not follow has probability exactly 0. None: anything may; "seen": what
+        training shows; the name of a tag scheme ("IOB2") or a `seqlab.inference.Mask` over
+        ``classes_``: what it says. "auto": open/close decisions (`seqlab.data.open_close`) follow their
+        diagram; of other labels a transition is impossible if it was never seen though
+        independent labels would have shown it ten times.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        Whether the classifier is wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
+        for a classifier without ``predict_proba``.
+    n_jobs : int, default=None
+        Threads of prediction (the classifier is then called from several).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+    classifier_ : fitted classifier, or None where training showed one label only
+        For a chain that alternates between two sets of labels, the list of both.
+    transitions_ : array of shape (n_labels, n_labels)
+        Probability of each label (column) after each (row); exactly 0 where impossible.
+    start_ : array of shape (n_labels,)
+        Probability of each label at the first step.
+    may_end_ : boolean array of shape (n_labels,)
+        Which labels may be last.
+    marginal_ : array of shape (n_labels,)
+        Frequency of the labels in training.
+    posteriors_ : list of StepPosteriors
+        The classifiers with their columns put in the order of ``classes_``.
+
+    See Also
+    --------
+    ProjectionMarkovModel : one classifier per previous label.
+    IndependentLabeler : the classifier alone.
+
+    Notes
+    -----
+    `predict_proba` is forward-backward over the same scores: ``P(s_t | all observations)`` if the steps
+    were independent given their labels. A classifier that looks at neighbours counts evidence more
+    than once, so take it for a ranking rather than a calibrated probability. The scores of
+    `predict_nbest` are the formula above, not normalised.
+
+    A label that cannot occur at step t (``P_t(s) = 0``: a close decision where opens stand) is forbidden
+    there; where no label can be both at an even and at an odd position, each of the two sets of labels
+    has a classifier of its own (one for opens, one for closes).
+
+    A classifier that does not know its position has learned the label frequencies of all steps together,
+    so that ``divide_by_prior="marginal"`` may serve it better, above all where every sequence begins
+    with the same label.
+
+    Posteriors are kept above 1e-12. Decoding costs O(T L^2) for T steps and L labels.
+
+    References
+    ----------
+    Punyakanok & Roth (2000), *The use of classifiers in sequential inference*.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import BernoulliNB
+    >>> from seqlab import ClassifierHMM
+    >>> X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=dogs"], ["w=bark"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
+    >>> model = ClassifierHMM(BernoulliNB()).fit(X, y)
+    >>> model.predict([[["w=the"], ["w=cat"], ["w=barks"]]])
+    [array(['DET', 'NOUN', 'VERB'], dtype='<U4')]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **CLASSIFIER_CONSTRAINTS,
+        "divide_by_prior": ["boolean", StrOptions({"propagated", "marginal"})],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "constraints": LEGAL_CONSTRAINTS,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        divide_by_prior: bool | str = "propagated",
+        smoothing: float = 0.1,
+        constraints: str | Mask | None = "auto",
+        calibrate: str | None = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.divide_by_prior = divide_by_prior
+        self.smoothing = smoothing
+        self.constraints = constraints
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+    ) -> ClassifierHMM:
+        """Fit the classifier on all steps and count the transitions.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,) or (n_steps,), optional
+            Needs a classifier that takes sample weights.
+        """
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            offsets = data.X.offsets
+            classifier = checked_classifier(self.classifier, self.calibrate)
+            counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
+            legal = find_legal(self, data, counts)
+            chain = estimate_chain(counts, legal, self.smoothing, with_end=False)
+            self.start_, self.transitions_, _ = chain
+            self.may_end_ = legal.end
+            position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)
+            groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
+            n_kinds = 2 if alternates(self.start_ > 0, self.transitions_ > 0) else 1
+            self.posteriors_ = []
+            for kind in range(n_kinds):
+                rows = np.flatnonzero(position % n_kinds == kind)
+                fitted = fit_posteriors(
+                    classifier,
+                    data.X.matrix[rows] if n_kinds > 1 else data.X.matrix,
+                    data.codes[rows],
+                    self.classes_,
+                    weights=None if sample_weight is None else data.step_weights[rows],
+                    groups=groups[rows],
+                    place="" if n_kinds == 1 else f" at {('even', 'odd')[kind]} positions",
+                )
+                self.posteriors_.append(fitted)
+            labels = np.bincount(data.codes, data.step_weights, self.classes_.size)
+            self.marginal_ = labels / labels.sum()
+        return self
+
+    @property
+    def classifier_(self) -> Any:
+        """The fitted classifier, or both of a chain that alternates; None for one label only."""
+        fitted = [each.classifier for each in self.posteriors_]
+        return fitted[0] if len(fitted) == 1 else fitted
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        start, transitions = log_or_forbidden(self.start_), log_or_forbidden(self.transitions_)
+        end = log_or_forbidden(self.may_end_)
+        prior = self._log_prior(int(X.lengths.max(initial=0)))
+        position = np.arange(X.n_steps) - np.repeat(X.offsets[:-1], X.lengths)
+
+        def scores(first: int, last: int) -> ChainScores:
+            begin, stop = int(X.offsets[first]), int(X.offsets[last])
+            offsets = X.offsets[first : last + 1] - begin
+            here = position[begin:stop]
+            proba = self._posteriors(X.matrix[begin:stop], here, offsets)
+            # The floor also serves labels that a classifier was never shown: only the chain forbids.
+            unary = np.log(np.maximum(proba, FLOOR))
+            if prior is not None:
+                divisor = prior.at(here)
+                # A label that cannot be here is forbidden, not divided by 0.
+                unary = np.where(np.isneginf(divisor), -np.inf, unary - divisor)
+            return ChainScores(unary, transitions, start, end, offsets)
+
+        return scores
+
+    def _posteriors(
+        self, matrix: Any, position: NDArray[np.int64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """``P(label | step)`` of some sequences, each step asked of its classifier."""
+        steps = np.arange(position.size)
+        if len(self.posteriors_) == 1:
+            return self.posteriors_[0].proba(matrix, steps, offsets)
+        out = np.zeros((position.size, self.classes_.size))
+        for kind, posteriors in enumerate(self.posteriors_):
+            rows = steps[position % len(self.posteriors_) == kind]
+            out[rows] = posteriors.proba(matrix[rows], rows, offsets)
+        return out
+
+    def _log_prior(self, longest: int) -> ByPosition | None:
+        """The prior to divide by at each position, in logarithms; None where nothing is divided."""
+        if self.divide_by_prior == "marginal":
+            # A label of weight 0 only: nothing is known of its frequency.
+            marginal = np.maximum(self.marginal_, SMALLEST)
+            return ByPosition(np.log(marginal)[np.newaxis], period=1)
+        if self.divide_by_prior:  # True or "propagated"
+            return propagate(self.start_, self.transitions_, longest)
+        return None

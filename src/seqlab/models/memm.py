@@ -1,0 +1,345 @@
+"""MEMM: the maximum-entropy Markov model, with any classifier and any length of history.
+
+    P(y | x) = prod_t p(y_t | y_{t-1}, ..., y_{t-k}, x_t)
+
+References
+----------
+McCallum, Freitag and Pereira, "Maximum entropy Markov models for information extraction and
+segmentation", ICML 2000. Ratnaparkhi, "A maximum entropy model for part-of-speech tagging", EMNLP 1996
+(beam search over histories).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.inference import ChainScores, Mask
+from seqlab.inference.history_beam import check_history, history_beam, history_codes
+from seqlab.metrics.threshold import MinError, min_error_threshold
+from seqlab.models._base import TrainingData
+from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.models._history import HistoryColumns, LocalModel
+from seqlab.models._markov import Legal
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier, fit_posteriors
+from seqlab.models._projections import Projections, fit_projections
+from seqlab.structures.chain import previous_codes
+
+# Histories up to which "auto" keeps them all: an exact search costs this many times a plain one.
+EXACT_HISTORIES = 100
+
+
+def _is_chain(self: MEMM) -> bool:
+    return self.history <= 1
+
+
+def _decodes_by_chain(self: MEMM) -> bool:
+    return self.history <= 1 and self.decoding != "beam"
+
+
+class MEMM(DistributionMixin, ChainLabeler):
+    """Maximum-entropy Markov model: a classifier that also sees the labels before.
+
+    ``P(y | x) = prod_t p(y_t | y_{t-1}, ..., y_{t-k}, x_t)``, trained on the true labels before each step and
+    decoded over the predicted ones.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        The local model. ``LogisticRegression(max_iter=1000)``, the maximum-entropy model, where None.
+    history : int, default=1
+        How many labels the classifier looks back at; 0 is the classifier alone.
+    transitions : {"feature", "models"}, default="feature"
+        Previous labels as further columns of one classifier, or one classifier per previous label
+        (labels further back, if any, stay columns).
+    conjunction : bool, default=False
+        With a history of two or more: also a column for each combination of previous labels seen in
+        training.
+    decoding : {"auto", "viterbi", "beam"}, default="auto"
+        Exact, or with the ``beam_width`` best histories of each step. "auto" is exact up to 100
+        possible histories (always, for a history of one label).
+    beam_width : int, default=10
+        Histories kept by the beam. Histories that agree in their last ``history`` labels count once.
+    smoothing : float, default=1e-3
+        With one model per previous label: probability left to labels that its training steps do not show.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        Whether the classifier is wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
+        for a classifier without ``predict_proba``.
+    n_jobs : int, default=None
+        Models fitted at a time (``transitions="models"``), and threads of exact decoding.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+    classifier_ : fitted classifier, or list of them by previous label and for first steps
+    local_ : LocalModel
+        The classifier with its columns of history.
+
+    See Also
+    --------
+    ProjectionMarkovModel : one classifier per previous label, with structural zeros.
+    LinearChainCRF : the same features normalised over whole labelings: no label bias.
+
+    Notes
+    -----
+    `predict_proba` exists for a history of at most one label, `predict_nbest` and `decision_function` where
+    decoding also is exact; `sequence_log_proba` and `local_proba` exist always.
+
+    An MEMM trains on true previous labels and predicts from its own: where labels come in long runs
+    it may learn to copy the last one and never recover from a mistake. Fewer features do not help;
+    `LinearChainCRF` or stacking do.
+
+    Decoding costs O(T L^2) classifier rows for a history of one label (a logistic regression only O(T L):
+    the features' share of its scores is the same for all histories) and O(T B L) with a beam of B.
+
+    References
+    ----------
+    McCallum, Freitag & Pereira (2000), *Maximum entropy Markov models for information extraction and
+    segmentation*. Ratnaparkhi (1996), *A maximum entropy model for part-of-speech tagging*.
+
+    Examples
+    --------
+    >>> from seqlab import MEMM
+    >>> X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=dogs"], ["w=bark"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
+    >>> model = MEMM(history=2).fit(X, y)
+    >>> model.predict([[["w=the"], ["w=cat"], ["w=sleeps"]]])
+    [array(['DET', 'NOUN', 'VERB'], dtype='<U4')]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **CLASSIFIER_CONSTRAINTS,
+        "history": [Interval(Integral, 0, None, closed="left")],
+        "transitions": [StrOptions({"feature", "models"})],
+        "conjunction": ["boolean"],
+        "decoding": [StrOptions({"auto", "viterbi", "beam"})],
+        "beam_width": [Interval(Integral, 1, None, closed="left")],
+        "smoothing": [Interval(Real, 0, 1, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        history: int = 1,
+        transitions: str = "feature",
+        conjunction: bool = False,
+        decoding: str = "auto",
+        beam_width: int = 10,
+        smoothing: float = 1e-3,
+        calibrate: str | None = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.history = history
+        self.transitions = transitions
+        self.conjunction = conjunction
+        self.decoding = decoding
+        self.beam_width = beam_width
+        self.smoothing = smoothing
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None) -> MEMM:
+        """Fit the local model on all steps with their true previous labels.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,) or (n_steps,), optional
+            Needs a classifier that takes sample weights.
+        """
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            check_history(self.classes_.size, self.history)
+            weights = None if sample_weight is None else data.step_weights
+            self.local_ = self._fit_local(data, weights)
+        return self
+
+    def _fit_local(self, data: TrainingData, weights: Any) -> LocalModel:
+        n_labels, offsets = self.classes_.size, data.X.offsets
+        classifier = checked_classifier(self.classifier, self.calibrate)
+        by_previous = self.transitions == "models" and self.history > 0
+        histories = history_codes(data.codes, offsets, n_labels, self.history)
+        combined = self.conjunction and self.history > 1
+        columns = HistoryColumns(
+            n_labels,
+            self.history,
+            first_lag=2 if by_previous else 1,
+            combinations=np.unique(histories) if combined else np.zeros(0, np.int64),
+        )
+        matrix = data.X.matrix
+        if columns.n_columns:
+            matrix = columns.beside(matrix, histories)
+        groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
+        if not by_previous:
+            model: Any = fit_posteriors(
+                classifier, matrix, data.codes, self.classes_, weights=weights, groups=groups
+            )
+        else:
+            every = np.ones(n_labels, dtype=bool)
+            anything = Legal(every, np.ones((n_labels, n_labels), dtype=bool), every)
+            model = fit_projections(
+                classifier,
+                matrix,
+                data.codes,
+                previous_codes(data.codes, offsets),
+                self.classes_,
+                anything,
+                smoothing=self.smoothing,
+                weights=weights,
+                groups=groups,
+                n_jobs=self.n_jobs,
+            )
+        return LocalModel(columns, model)
+
+    @property
+    def classifier_(self) -> Any:
+        """The fitted classifier, or the list of them by previous label and for first steps."""
+        model = self.local_.model
+        return model.classifiers if isinstance(model, Projections) else model.classifier
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        n_labels = self.classes_.size
+        no_transitions = np.zeros((n_labels, n_labels))
+
+        def scores(first: int, last: int) -> ChainScores:
+            begin, stop = int(X.offsets[first]), int(X.offsets[last])
+            offsets = X.offsets[first : last + 1] - begin
+            steps = np.arange(stop - begin)
+            local = self.local_.of(X.matrix[begin:stop], offsets)
+            if self.history == 0:
+                unary = local(steps, np.zeros_like(steps))
+                return ChainScores(unary, no_transitions, offsets=offsets)
+            opening = offsets[:-1][np.diff(offsets) > 0]
+            unary = np.zeros((steps.size, n_labels))
+            unary[opening] = local(opening, np.full_like(opening, n_labels))
+            pairwise = np.zeros((steps.size, n_labels, n_labels))
+            if opening.size < steps.size:
+                for label in range(n_labels):
+                    pairwise[:, label] = local(steps, np.full_like(steps, label))
+            return ChainScores(unary, pairwise, offsets=offsets)
+
+        return scores
+
+    def _pairwise_per_step(self) -> bool:
+        return self.history == 1
+
+    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+        if _decodes_by_chain(self) or self.history == 0:
+            return super()._predict_codes(X, mask)
+        n_labels = self.classes_.size
+        n_histories = n_labels**self.history
+        exact = self.decoding == "viterbi" or (
+            self.decoding == "auto" and n_histories <= EXACT_HISTORIES
+        )
+        width = n_histories if exact else self.beam_width
+        local = self.local_.of(X.matrix, X.offsets)
+        return history_beam(local, X.offsets, n_labels, self.history, width, mask=mask).labels
+
+    predict_proba = available_if(_is_chain)(DistributionMixin.predict_proba)
+    predict_nbest = available_if(_decodes_by_chain)(ChainLabeler.predict_nbest)
+    decision_function = available_if(_decodes_by_chain)(ChainLabeler.decision_function)
+
+    def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> NDArray[np.float64]:
+        """Log-probability of each given labeling.
+
+        A labeling with a label that was not seen in training has probability 0 (``-inf``). Where
+        labels are unknown or partly known, which needs a history of at most one label, the probability
+        is of all labelings that agree.
+
+        Parameters
+        ----------
+        X, lengths : see `predict`
+        y : list of label sequences
+
+        Returns
+        -------
+        array of shape (n_sequences,)
+        """
+        if _is_chain(self):
+            return super().sequence_log_proba(X, y, lengths=lengths)
+        sequences, layout = self._read(X, lengths)
+        codes = self._read_labels(y, sequences, layout).codes
+        local = self._local_scores(sequences, np.maximum(codes, 0))
+        at = np.where(codes >= 0, local[np.arange(codes.size), codes], -np.inf)
+        owner = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        return np.bincount(owner, at, minlength=len(sequences)).astype(np.float64)
+
+    def local_proba(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
+        """Probability of each label at each step, given the labels before it.
+
+        Parameters
+        ----------
+        X, lengths : see `predict`
+        y : list of label sequences, optional
+            The labels before; those that `predict` finds where not given.
+
+        Returns
+        -------
+        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+            Columns in the order of ``classes_``. Not marginals: `predict_proba` gives those.
+        """
+        sequences, layout = self._read(X, lengths)
+        if y is None:
+            codes = self._predict_codes(sequences)
+        else:
+            codes = self._read_labels(y, sequences, layout).codes
+            if (codes < 0).any():
+                sequence, position = sequences.locate(int(np.argmin(codes)))
+                raise InputError(f"y[{sequence}][{position}] is not a label of this model")
+        proba = np.exp(self._local_scores(sequences, codes))
+        return layout.restore(proba, sequences.offsets)
+
+    def min_error(self, X: Any, y: Any, *, pos_label: Any = None, lengths: Any = None) -> MinError:
+        """Smallest error of any threshold on the probability of the positive label, for two labels.
+
+        The probability is that of `local_proba`: given the *predicted* label before. The threshold is
+        swept over the data given, so that the error flatters; it says how well the model
+        could separate the two labels.
+
+        Parameters
+        ----------
+        X, lengths : see `predict`
+        y : list of label sequences
+        pos_label : label, optional
+            The second of ``classes_`` where not given.
+
+        Returns
+        -------
+        MinError
+            ``error`` and ``threshold``, see `seqlab.metrics.min_error_threshold`.
+        """
+        sequences, layout = self._read(X, lengths)
+        if self.classes_.size != 2:
+            raise InputError(
+                f"a threshold separates two labels, this model has {self.classes_.size}"
+            )
+        positive = 1
+        if pos_label is not None:
+            where = np.flatnonzero(self.classes_ == pos_label)
+            if where.size == 0:
+                raise InputError(f"pos_label={pos_label!r} is not a label of this model")
+            positive = int(where[0])
+        gold = self._read_labels(y, sequences, layout).codes
+        proba = np.exp(self._local_scores(sequences, self._predict_codes(sequences)))
+        # A label that training did not show is never the positive one.
+        return min_error_threshold(
+            (gold == positive).astype(int).tolist(), proba[:, positive], pos_label=1
+        )
+
+    def _local_scores(self, X: Sequences, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """``log P(label | step, history)`` of every step, the history taken from ``codes``."""
+        histories = history_codes(codes, X.offsets, self.classes_.size, self.history)
+        return self.local_.of(X.matrix, X.offsets)(np.arange(X.n_steps), histories)

@@ -1,0 +1,194 @@
+"""ProjectionMarkovModel: one classifier per previous label.
+
+    P(s | o) = P_1(s_1 | o_1) prod_{t>1} P_{s_{t-1}}(s_t | o_t)
+
+with a classifier ``P_{s'}`` trained on the steps that follow label ``s'`` and one, ``P_1``, trained on first
+steps.
+
+References
+----------
+Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from seqlab.data.sequences import Sequences
+from seqlab.inference import ChainScores, Mask
+from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.models._markov import count_chain
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
+from seqlab.models._projections import fit_projections
+from seqlab.models._propagation import reachable
+from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.structures.chain import previous_codes
+
+
+class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
+    """Any classifier, made coherent over the sequence by conditioning on the previous label.
+
+    ``P(s | o) = P_1(s_1 | o_1) prod_{t>1} P(s_t | s_{t-1}, o_t)``: for every label one classifier of the
+    steps that follow it (its *projection*), and one for first steps.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Cloned for every projection. ``LogisticRegression(max_iter=1000)`` where None.
+    smoothing : float, default=1e-3
+        Probability that a projection leaves, in equal shares, to the legal labels its training steps do not
+        show. A projection with one label gives that label ``1 - smoothing``. With 0, what was not
+        seen after a label cannot follow it.
+    constraints : str, Mask or None, default="auto"
+        Structural zeros: what may not follow has probability exactly 0. "auto", "seen", a tag scheme, a
+        `seqlab.inference.Mask` or None (anything may follow), as in `ClassifierHMM`. A label with
+        one legal successor needs no classifier.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
+        Whether the classifiers are wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
+        for a classifier without ``predict_proba``.
+    n_jobs : int, default=None
+        Projections fitted at a time, and threads of prediction.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+    classifiers_ : list of length n_labels + 1
+        Fitted classifiers by previous label, then the one of first steps; None where none was needed.
+    projections_ : Projections
+        The same with what is known without a classifier.
+    may_follow_ : boolean array of shape (n_labels, n_labels)
+        Which labels (columns) may follow which (rows).
+    may_start_, may_end_ : boolean arrays of shape (n_labels,)
+        Which labels may be first and last.
+
+    See Also
+    --------
+    ClassifierHMM : one classifier for all steps, and transition frequencies.
+    MEMM : the previous labels as features of one classifier.
+
+    Notes
+    -----
+    The model is normalised step by step, so that it cannot revise an early decision by what comes
+    later (label bias): where a label has one legal successor the observation is not even looked at. A
+    label that training never shows with a successor is followed by labels as frequent as they
+    are altogether. Where some labels cannot be last (open/close decisions), the probabilities are
+    conditional on an ending that can.
+
+    Training costs the sum of the projections, that is one pass over the data; decoding L classifier
+    calls per step and O(T L^2). Posteriors are kept above 1e-12.
+
+    References
+    ----------
+    Punyakanok & Roth (2000), *The use of classifiers in sequential inference*.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import BernoulliNB
+    >>> from seqlab import ProjectionMarkovModel
+    >>> X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=the"], ["w=old"], ["w=dog"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "ADJ", "NOUN"]]
+    >>> model = ProjectionMarkovModel(BernoulliNB()).fit(X, y)
+    >>> model.predict([[["w=the"], ["w=dog"], ["w=barks"]]])
+    [array(['DET', 'NOUN', 'VERB'], dtype='<U4')]
+    >>> [each is not None for each in model.classifiers_]  # only DET is followed by two labels
+    [False, True, False, False, False]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **CLASSIFIER_CONSTRAINTS,
+        "smoothing": [Interval(Real, 0, 1, closed="left")],
+        "constraints": LEGAL_CONSTRAINTS,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        smoothing: float = 1e-3,
+        constraints: str | Mask | None = "auto",
+        calibrate: str | None = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.smoothing = smoothing
+        self.constraints = constraints
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+    ) -> ProjectionMarkovModel:
+        """Fit a classifier on every projection.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,) or (n_steps,), optional
+            Needs a classifier that takes sample weights.
+        """
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            offsets = data.X.offsets
+            classifier = checked_classifier(self.classifier, self.calibrate)
+            counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
+            legal = find_legal(self, data, counts)
+            self.projections_ = fit_projections(
+                classifier,
+                data.X.matrix,
+                data.codes,
+                previous_codes(data.codes, offsets),
+                self.classes_,
+                legal,
+                smoothing=self.smoothing,
+                weights=None if sample_weight is None else data.step_weights,
+                groups=np.repeat(np.arange(len(data.X)), data.X.lengths),
+                n_jobs=self.n_jobs,
+            )
+            self.may_start_, self.may_follow_, self.may_end_ = legal
+        return self
+
+    @property
+    def classifiers_(self) -> list[Any]:
+        """Fitted classifiers by previous label, then the one of first steps."""
+        return self.projections_.classifiers
+
+    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+        n_labels = self.classes_.size
+        end = log_or_forbidden(self.may_end_)
+        position = np.arange(X.n_steps) - np.repeat(X.offsets[:-1], X.lengths)
+        possible = reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))
+
+        def scores(first: int, last: int) -> ChainScores:
+            begin, stop = int(X.offsets[first]), int(X.offsets[last])
+            offsets = X.offsets[first : last + 1] - begin
+            matrix, steps = X.matrix[begin:stop], np.arange(stop - begin)
+            opening = offsets[:-1][np.diff(offsets) > 0]
+            proba = self.projections_.proba(n_labels, matrix[opening], opening, offsets)
+            unary = np.zeros((steps.size, n_labels))
+            unary[opening] = log_or_forbidden(proba)
+            pairwise = np.zeros((steps.size, n_labels, n_labels))
+            inner = np.flatnonzero(position[begin:stop] > 0)
+            # Only where the label can have come before: every second step, for an open decision.
+            before = possible.at(position[begin:stop][inner] - 1)
+            for label in range(n_labels):
+                rows = inner[before[:, label]]
+                if rows.size == inner.size:
+                    pairwise[:, label] = self.projections_.proba(label, matrix, steps, offsets)
+                elif rows.size:
+                    found = self.projections_.proba(label, matrix[rows], rows, offsets)
+                    pairwise[rows, label] = found
+            pairwise = log_or_forbidden(pairwise)
+            return ChainScores(unary, pairwise, None, end, offsets)
+
+        return scores
+
+    def _pairwise_per_step(self) -> bool:
+        return True
