@@ -1,0 +1,7 @@
+"""The founding results: one module per paper, each a list of experiments; no algorithm lives here."""
+
+PAPERS = {
+    "classifiers": "seqlab.papers.classifiers_in_inference",
+    "stacking": "seqlab.papers.stacked_sequential_learning",
+}
+"""Short names of the papers and their modules, each with ``TITLE``, ``EXPERIMENTS`` and ``CLAIMS``."""

@@ -1,0 +1,118 @@
+"""The runner of experiments, and the smallest of them on real data."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from seqlab import papers
+from seqlab.data import InputError
+from seqlab.data.open_close import open_close_to_phrases
+from seqlab.papers import __main__ as command
+from seqlab.papers import _experiment, classifiers_in_inference
+from seqlab.papers._experiment import (
+    Claim,
+    Experiment,
+    as_json,
+    as_table,
+    check_claims,
+    find_paper,
+    run,
+    select,
+)
+
+TOY = [
+    Experiment("a/x", lambda: 92.004, published=91.0, target=92.0),
+    Experiment("a/y", lambda: 80.0, target=80.5),
+    Experiment("b/x", lambda: 1.0),
+]
+CLAIMS = [
+    Claim("x above y", ("a/x", "a/y"), lambda x, y: x > y),
+    Claim("y above x", ("a/x", "a/y"), lambda x, y: y > x),
+    Claim("of what was not measured", ("a/x", "c/x"), lambda x, y: True),
+]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A paper of three experiments that take no time."""
+
+    class Module:
+        TITLE, EXPERIMENTS = "toy", TOY
+
+    Module.CLAIMS = CLAIMS[:1]
+    monkeypatch.setitem(papers.PAPERS, "toy", "toy")
+    real = _experiment.import_module
+    monkeypatch.setattr(
+        _experiment, "import_module", lambda name: Module if name == "toy" else real(name)
+    )
+    return Module
+
+
+def test_run_and_show():
+    results = list(run(TOY))
+    assert [result.met for result in results] == [True, False, None]
+    assert check_claims(CLAIMS, results) == [("x above y", True), ("y above x", False)]
+    kept = json.loads(json.dumps(as_json("toy", results, CLAIMS)))
+    assert kept["experiments"][0]["measured"] == 92.0
+    assert [one["holds"] for one in kept["claims"]] == [True, False]
+    assert as_table("toy", results).row_count == 3
+
+
+def test_select():
+    assert [one.name for one in select(TOY, ["x"])] == ["a/x", "b/x"]
+    assert [one.name for one in select(TOY, ["x", "a"])] == ["a/x"]
+    assert [one.name for one in select(TOY, ["a/x"])] == ["a/x"]
+    assert select(TOY, []) == TOY
+    with pytest.raises(InputError, match="no experiment has the part 'z'"):
+        select(TOY, ["z"])
+    with pytest.raises(InputError, match="no paper 'nonsense'"):
+        find_paper("nonsense")
+
+
+def test_command(toy, tmp_path, capsys):
+    file = tmp_path / "toy.json"
+    assert command.main(["toy", "--only", "a", "--json", str(file)]) == 1  # a target is missed
+    out = capsys.readouterr()
+    assert "holds: x above y" in out.out
+    assert "92.00" in out.out
+    assert "missed" in out.out
+    assert "a/x" in out.err
+    assert [one["name"] for one in json.loads(file.read_text())["experiments"]] == ["a/x", "a/y"]
+    assert command.main(["toy", "--only", "b"]) == 0
+    assert command.main(["all", "--only", "b/x"]) == 0  # the other papers have no such experiment
+    assert command.main(["toy", "--only", "q"]) == 2
+    assert "no experiment has the part 'q'" in capsys.readouterr().err
+
+
+def test_the_list_of_the_paper():
+    names = [one.name for one in classifiers_in_inference.EXPERIMENTS]
+    assert len(set(names)) == 18
+    assert set(classifiers_in_inference.TARGETS) <= set(names)
+    assert set(classifiers_in_inference.PUBLISHED) <= set(names)
+    for claim in classifiers_in_inference.CLAIMS:
+        assert set(claim.needs) <= set(names)
+
+
+def test_score_is_that_of_the_phrases():
+    part = classifiers_in_inference.Part(
+        [["a", "b", "c"], ["d"]],
+        [open_close_to_phrases(["O", "nCi", "nOi", "C", "O", "C"], "NP"), []],
+    )
+    right = classifiers_in_inference.decisions(part)
+    assert classifiers_in_inference.phrase_f1(part, right) == 100.0
+    half = [["O", "nCi", "nOi", "C", "nOo", "nCo"], ["nOo", "nCo"]]
+    assert classifiers_in_inference.phrase_f1(part, half) == pytest.approx(200 / 3)
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set")
+@pytest.mark.parametrize(("name", "target"), [("sv/snow/pmm", 90.0), ("sv/nb/cscl", 83.5)])
+def test_subject_verb_phrases(name, target):
+    """The two cheap cells of the table; `make reproduce` runs them all."""
+    [experiment] = [one for one in classifiers_in_inference.EXPERIMENTS if one.name == name]
+    assert experiment.target == target
+    [result] = run([experiment])
+    assert result.met, result.measured
