@@ -178,7 +178,7 @@ def test_resamples_come_in_blocks(monkeypatch):
 
 def test_bootstrap_bad_input():
     gold, a, b = labelings()
-    with pytest.raises(InputError, match=r"unknown metric 'f1' \(metrics: macro_recall"):
+    with pytest.raises(InputError, match=r"unknown metric 'f1' \(metrics: border_f1, macro_recall"):
         bootstrap_interval(gold, a, "f1")
     with pytest.raises(InputError, match="at least two, got 1"):
         bootstrap_interval(gold[:1], a[:1])

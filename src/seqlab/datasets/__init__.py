@@ -12,6 +12,7 @@ from seqlab.datasets.email_signatures import fetch_email_signatures
 from seqlab.datasets.hmm import BayesCeilings, hmm_bayes_ceilings, make_hmm_sequences
 from seqlab.datasets.kasteren import fetch_kasteren
 from seqlab.datasets.nettalk import fetch_nettalk
+from seqlab.datasets.noise import NoisySequences, swap_steps
 from seqlab.datasets.ocr_letters import fetch_ocr_letters
 from seqlab.datasets.partition import make_partition_sequences
 from seqlab.datasets.ptb_sample import fetch_ptb_sample
@@ -22,6 +23,7 @@ __all__ = [
     "BayesCeilings",
     "DatasetError",
     "DatasetInfo",
+    "NoisySequences",
     "fetch_conll2000",
     "fetch_email_signatures",
     "fetch_kasteren",
@@ -36,4 +38,5 @@ __all__ = [
     "make_addresses",
     "make_hmm_sequences",
     "make_partition_sequences",
+    "swap_steps",
 ]

@@ -4,6 +4,7 @@ Nothing here needs matplotlib before something is plotted.
 """
 
 from seqlab.inspection.displays import ConfusionDisplay, HistoryDisplay, TransitionDisplay
+from seqlab.inspection.strips import StripDisplay
 from seqlab.inspection.terminal import LabelStrip
 from seqlab.inspection.weights import (
     FeatureWeight,
@@ -23,6 +24,7 @@ __all__ = [
     "HistoryDisplay",
     "LabelFeatures",
     "LabelStrip",
+    "StripDisplay",
     "TransitionDisplay",
     "TransitionWeight",
     "feature_names",

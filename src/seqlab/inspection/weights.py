@@ -185,10 +185,16 @@ def transition_matrix(model: Any, *, boundary: bool = False) -> NDArray[np.float
 
 def feature_names(model: Any) -> NDArray[np.object_] | None:
     """Names of the features of a fitted model; None where they only have numbers."""
-    labeler = _labeler(model)
+    labeler, inner = _labeler(model), getattr(model, "labeler_", None)
+    stacked = next((one for one in (model, inner) if hasattr(one, "n_opinions_")), None)
     for holder in (getattr(model, "features_", None), getattr(labeler, "vectorizer_", None)):
         if holder is not None and hasattr(holder, "get_feature_names_out"):
-            return np.asarray(holder.get_feature_names_out(), dtype=object)
+            names = holder.get_feature_names_out()
+            if stacked is not None and holder is not getattr(labeler, "vectorizer_", None):
+                names = stacked.get_feature_names_out(names)  # and those of the first stage
+            return np.asarray(names, dtype=object)
+    if stacked is not None:
+        return stacked.get_feature_names_out()
     names = getattr(labeler, "feature_names_in_", None)
     return None if names is None else np.asarray(names, dtype=object)
 
@@ -229,7 +235,10 @@ def to_frame(rows: Sequence[Any]) -> Any:
 
 
 def _labeler(model: Any) -> Any:
-    return getattr(model, "labeler_", model)
+    """What predicts in the end: a Tagger's labeler, a stacked learner's second stage."""
+    while hasattr(model, "labeler_"):
+        model = model.labeler_
+    return model
 
 
 def _classes(model: Any) -> list[Any]:

@@ -1,6 +1,15 @@
 """How good is a labeling: token, sequence and span scores, reports, scorers, significance."""
 
 from seqlab.metrics.report import Report, span_report, token_report
+from seqlab.metrics.runs import (
+    LabelRuns,
+    Run,
+    RunReport,
+    border_f1,
+    label_runs,
+    run_f1,
+    run_report,
+)
 from seqlab.metrics.scorers import (
     macro_recall_scorer,
     sequence_accuracy_scorer,
@@ -36,19 +45,26 @@ from seqlab.metrics.token import (
 __all__ = [
     "Confusion",
     "Interval",
+    "LabelRuns",
     "McNemarTest",
     "MinError",
     "PairedBootstrap",
     "Report",
+    "Run",
+    "RunReport",
     "SignTest",
     "SpanScores",
     "bootstrap_interval",
+    "border_f1",
     "confusion",
+    "label_runs",
     "macro_recall",
     "macro_recall_scorer",
     "mcnemar_test",
     "min_error_threshold",
     "paired_bootstrap",
+    "run_f1",
+    "run_report",
     "sequence_accuracy",
     "sequence_accuracy_scorer",
     "sign_test",

@@ -27,6 +27,7 @@ from seqlab.data.errors import InputError
 from seqlab.metrics._align import align
 from seqlab.metrics._bootstrap import draw, generator, percentile_interval, resampled_totals
 from seqlab.metrics._counts import Counts
+from seqlab.metrics.runs import border_f1, border_f1_counts, run_f1, run_f1_counts
 from seqlab.metrics.spans import span_f1, span_precision, span_recall, span_score_counts
 from seqlab.metrics.token import (
     macro_recall,
@@ -41,7 +42,9 @@ Floats = NDArray[np.float64]
 Metric = str | Callable[..., float]
 
 _COUNTS: dict[Callable[..., float], Callable[..., Counts]] = {
+    border_f1: border_f1_counts,
     macro_recall: macro_recall_counts,
+    run_f1: run_f1_counts,
     sequence_accuracy: sequence_accuracy_counts,
     span_f1: span_score_counts,
     span_precision: partial(span_score_counts, measure="precision"),

@@ -1,0 +1,219 @@
+"""LineFeatures: lines of mails, logs, FAQs and other documents to matrices.
+
+A document is a sequence of lines. Each line has the binary features of `line_patterns` (blank, quoted,
+separator, addresses, casing, marks); the "full" set adds where the line stands in its document and what is
+around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Integral, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.features.columns import token_blocks
+from seqlab.features.line_patterns import BASIC_NAMES, basic_features
+from seqlab.features.window import Window
+
+# Lower ends of the buckets of distances from the first and to the last line of a document. The last
+# lines are told apart more finely than the middle, where a line more or less means nothing.
+_DISTANCES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 45, 70, 100)
+_N_TENTHS = 10
+_NEIGHBOURS = 2
+
+
+class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    r"""Binary features of lines of text.
+
+    Parameters
+    ----------
+    features : {"full", "basic"}, default="full"
+        "basic" describes each line by itself: blank, quoted, rule, list item, header field, log level,
+        address, phone number, closing words, casing, marks, length. "full" adds buckets of the distance
+        from the first and to the last line, tenths of the document, and the basic features of the two
+        lines before and the two after.
+    patterns : dict of str to str, optional
+        Further regular expressions of yours, searched for in each line, by name. They count as basic
+        features.
+    column : int, default=0
+        Which column holds the line, where steps are tuples, as `fetch_email_signatures` gives them.
+
+    Attributes
+    ----------
+    feature_names_ : list of str
+        Names of the columns.
+
+    See Also
+    --------
+    Window : neighbours' features of any transformer.
+    SequenceUnion : these features beside others.
+
+    Notes
+    -----
+    Nothing is learned from the data: `fit` only checks the patterns. Position counts lines of the sequence
+    as it is given, so that a document has to come whole.
+
+    Examples
+    --------
+    >>> from seqlab.features import LineFeatures
+    >>> mail = ["Hello,", "", "> see you at 10:30?", "fine!", "--", "Ada Lovelace", "ada@example.org"]
+    >>> lines = LineFeatures(features="basic")
+    >>> matrix = lines.fit_transform([mail])[0]
+    >>> names = lines.get_feature_names_out()
+    >>> names[matrix[4].indices].tolist()[-3:]
+    ['short', 'double dash alone', 'begins with dash']
+    >>> names[matrix[5].indices].tolist()
+    ['one or two words', 'short', 'name alone', 'begins in upper case']
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "features": [StrOptions({"basic", "full"})],
+        "patterns": [Mapping, None],
+        "column": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        features: str = "full",
+        patterns: Mapping[str, str] | None = None,
+        column: int = 0,
+    ) -> None:
+        self.features = features
+        self.patterns = patterns
+        self.column = column
+
+    def fit(self, X: Any = None, y: Any = None) -> LineFeatures:
+        """Check the patterns; nothing is learned from X.
+
+        Parameters
+        ----------
+        X, y : ignored
+        """
+        self._validate_params()
+        own = list(self._compiled())
+        taken = sorted(set(own) & set(BASIC_NAMES))
+        if taken:
+            raise InputError(f"the pattern name {taken[0]!r} is already that of a basic feature")
+        alone = [*BASIC_NAMES, *own]
+        self.feature_names_ = alone
+        if self.features == "full":
+            window = _window().fit([np.zeros((1, len(alone)))])
+            self.feature_names_ = [*window.get_feature_names_out(alone), *_position_names()]
+        return self
+
+    def transform(self, X: Any) -> Sequences:
+        """Features of each line.
+
+        Parameters
+        ----------
+        X : list of documents
+            Each a list of lines (strings, or tuples that hold the line in ``column``).
+
+        Returns
+        -------
+        Sequences
+            CSR, one row per line.
+        """
+        check_is_fitted(self)
+        patterns = list(self._compiled().values())
+        rows: dict[str, list[int]] = {}  # many lines are the same: blank, "--", a rule
+        columns: list[list[int]] = []
+        lengths: list[int] = []
+        for block in token_blocks(X):
+            if block.width and self.column >= block.width:
+                raise InputError(
+                    f"{block.locate(0)} has {block.width} columns, but the line is column {self.column}"
+                )
+            for step, line in enumerate(block.column(self.column)):
+                if not isinstance(line, str):
+                    raise InputError(f"{block.locate(step)} is {line!r}, not a line of text")
+                if line not in rows:
+                    rows[line] = _features_of(line, patterns)
+                columns.append(rows[line])
+            lengths += block.lengths
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        alone = Sequences(_binary_rows(columns, len(BASIC_NAMES) + len(patterns)), offsets)
+        if self.features == "basic":
+            return alone
+        around = _window().fit_transform(alone)
+        matrix = sp.hstack([around.matrix, _positions(alone.lengths)], format="csr")
+        return Sequences(matrix, offsets)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns: ``blank``, ``blank[-1]`` for the line before, ``line 3 from the end``."""
+        check_is_fitted(self)
+        return np.array(self.feature_names_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = False
+        return tags
+
+    def _compiled(self) -> dict[str, re.Pattern[str]]:
+        compiled = {}
+        for name, pattern in (self.patterns or {}).items():
+            try:
+                compiled[name] = re.compile(pattern)
+            except (re.error, TypeError) as error:
+                raise InputError(f"pattern {name!r} is no regular expression: {error}") from None
+        return compiled
+
+
+def _window() -> Window:
+    return Window(before=_NEIGHBOURS, after=_NEIGHBOURS, boundary=False)
+
+
+def _features_of(line: str, patterns: list[re.Pattern[str]]) -> list[int]:
+    own = [len(BASIC_NAMES) + k for k, pattern in enumerate(patterns) if pattern.search(line)]
+    return basic_features(line) + own
+
+
+def _binary_rows(columns: list[list[int]], n_columns: int) -> sp.csr_matrix:
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in columns], dtype=np.int64)])
+    indices = np.fromiter((c for row in columns for c in row), np.int32, int(indptr[-1]))
+    return sp.csr_matrix((np.ones(indices.size), indices, indptr), (len(columns), n_columns))
+
+
+def _position_names() -> list[str]:
+    ends = [*_DISTANCES[1:], None]
+    spans = [
+        f"{first}" if last == first + 1 else f"{first}+" if last is None else f"{first}-{last - 1}"
+        for first, last in zip(_DISTANCES, ends, strict=True)
+    ]
+    return [
+        *[f"line {span} from the start" for span in spans],
+        *[f"line {span} from the end" for span in spans],
+        *[f"tenth {tenth}" for tenth in range(1, _N_TENTHS + 1)],
+    ]
+
+
+def _positions(lengths: NDArray[np.int64]) -> sp.csr_matrix:
+    """Three ones per line: its bucket from the start, from the end, and its tenth."""
+    n_steps, size = int(lengths.sum()), np.repeat(lengths, lengths)
+    begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    place = np.arange(n_steps) - begin
+    buckets = np.stack(
+        [
+            np.searchsorted(_DISTANCES, place, side="right") - 1,
+            np.searchsorted(_DISTANCES, size - 1 - place, side="right") - 1 + len(_DISTANCES),
+            _N_TENTHS * place // np.maximum(size, 1) + 2 * len(_DISTANCES),
+        ],
+        axis=1,
+    )
+    indptr = np.arange(n_steps + 1) * buckets.shape[1]
+    shape = (n_steps, 2 * len(_DISTANCES) + _N_TENTHS)
+    return sp.csr_matrix((np.ones(buckets.size), buckets.ravel(), indptr), shape=shape)

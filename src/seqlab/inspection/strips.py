@@ -1,0 +1,235 @@
+"""StripDisplay: gold and predicted labels as bars over long sequences.
+
+Where labels come in runs (the parts of a mail, the phases of a day), people look at runs, not at steps: bars
+for each sequence, gold above predicted, show at a glance where borders are early or late, what is missed and
+where a labeling flickers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seqlab.data.errors import InputError
+from seqlab.inspection._plotting import GREY, INK, axes_and_figure, pyplot
+from seqlab.inspection.weights import label_order
+from seqlab.metrics import label_runs
+
+# Told apart by the colour-blind too (Okabe & Ito 2008), pale grey first for the background label.
+COLOURS = (
+    "#cfd6dc", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+    "#e69f00", "#56b4e9", "#b0a800", "#7a5195", "#5a6772",
+)  # fmt: skip
+_WRONG = "#c1121f"
+_BAR, _GAP, _BETWEEN = 0.34, 0.11, 0.34  # heights in a lane; errors are drawn in the gap
+
+
+class StripDisplay:
+    """Bars of labels, one lane per sequence: gold above, each prediction below, errors underlined.
+
+    Parameters
+    ----------
+    strips : dict of str to list of label sequences
+        The labelings, from top to bottom; the first is the gold one where there are more.
+    names : list of str, optional
+        Names of the sequences; their numbers by default.
+    labels : sequence of labels, optional
+        Order of the legend, the first one in pale grey; by default the most frequent one first.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : list of matplotlib collections
+        One for each label of each labeling of each sequence.
+
+    Examples
+    --------
+    >>> from seqlab.inspection import StripDisplay
+    >>> gold = [["text"] * 30 + ["sig"] * 6]
+    >>> found = [["text"] * 28 + ["sig"] * 8]
+    >>> display = StripDisplay.from_predictions(gold, found)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        strips: dict[str, list[Any]],
+        names: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+    ) -> None:
+        self.strips = strips
+        self.names = names
+        self.labels = labels
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_pred: Any, *, ax: Any = None, **options: Any
+    ) -> StripDisplay:
+        """Plot gold and predicted labels.
+
+        Parameters
+        ----------
+        y_true : list of label sequences
+        y_pred : list of label sequences, or dict of name to such lists
+            One labeling or several to compare, each by its name.
+        ax : matplotlib Axes, optional
+        **options
+            ``names``, ``labels`` of the display and what `plot` takes.
+        """
+        found = dict(y_pred) if isinstance(y_pred, dict) else {"predicted": y_pred}
+        names, labels = options.pop("names", None), options.pop("labels", None)
+        return cls({"gold": y_true, **found}, names, labels).plot(ax=ax, **options)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
+    ) -> StripDisplay:
+        """Plot the labels that a fitted model gives beside the gold ones.
+
+        Parameters
+        ----------
+        estimator : fitted labeler or Tagger
+        X, y : lists of sequences and of their labels
+        ax : matplotlib Axes, optional
+        **options
+            See `from_predictions`.
+        """
+        return cls.from_predictions(y, estimator.predict(X), ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, max_sequences: int = 12, errors: bool = True) -> StripDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones by default.
+        max_sequences : int, default=12
+            Draw the first so many sequences only.
+        errors : bool, default=True
+            Underline steps whose label differs from the gold one in red.
+        """
+        kinds = list(self.strips)
+        shown = {kind: list(self.strips[kind])[:max_sequences] for kind in kinds}
+        n_sequences = self._check(shown)
+        names = list(self.names or [f"sequence {i}" for i in range(n_sequences)])[:n_sequences]
+        if len(names) != n_sequences:
+            raise InputError(f"there are {n_sequences} sequences but {len(names)} names")
+        colours = self._colours(shown)
+        lane = len(kinds) * (_BAR + _GAP) + _BETWEEN
+        height = 0.9 + 0.62 * n_sequences * lane
+        self.ax_, self.figure_ = axes_and_figure(ax, (8.4, min(height, 16.0)))
+        self.bars_: list[Any] = []
+        middles, ticks = [], []
+        for i in range(n_sequences):
+            top = i * lane
+            for k, kind in enumerate(kinds):
+                y = top + k * (_BAR + _GAP)
+                self._draw_strip(shown[kind][i], y, colours)
+                ticks.append((y + _BAR / 2, kind))
+                if errors and k:
+                    self._underline(shown[kinds[0]][i], shown[kind][i], y + _BAR)
+            middles.append(top + len(kinds) * (_BAR + _GAP) / 2)
+        self._finish(names, middles, ticks, n_sequences * lane - _BETWEEN, colours, shown)
+        return self
+
+    def _check(self, shown: dict[str, list[Any]]) -> int:
+        first, *others = shown
+        lengths = [len(labels) for labels in shown[first]]
+        if not lengths:
+            raise InputError("there is no sequence to draw")
+        for kind in others:
+            if len(shown[kind]) != len(lengths):
+                raise InputError(
+                    f"{first} has {len(lengths)} sequences but {kind} has {len(shown[kind])}"
+                )
+            for i, labels in enumerate(shown[kind]):
+                if len(labels) != lengths[i]:
+                    raise InputError(
+                        f"{first}[{i}] has {lengths[i]} labels but {kind}[{i}] has {len(labels)}"
+                    )
+        return len(lengths)
+
+    def _colours(self, shown: dict[str, list[Any]]) -> dict[Any, str]:
+        gold = next(iter(shown.values()))
+        counts: dict[Any, int] = {}
+        for part in [labels for labelings in shown.values() for labels in labelings]:
+            for label in _plain(part):
+                counts.setdefault(label, 0)
+        for labels in gold:
+            for label in _plain(labels):
+                counts[label] += 1
+        order = list(self.labels) if self.labels is not None else label_order(counts)
+        missing = [label for label in counts if label not in order]
+        if missing:
+            raise InputError(f"labels= lacks the label {missing[0]!r}")
+        if self.labels is None:
+            background = max(order, key=lambda label: counts[label])
+            order = [background, *[label for label in order if label != background]]
+        return {label: COLOURS[k % len(COLOURS)] for k, label in enumerate(order)}
+
+    def _draw_strip(self, labels: Any, y: float, colours: dict[Any, str]) -> None:
+        spans: dict[Any, list[tuple[int, int]]] = {}
+        for run in label_runs(_plain(labels)):
+            spans.setdefault(run.label, []).append((run.start, run.stop - run.start))
+        for label, parts in spans.items():
+            bars = self.ax_.broken_barh(parts, (y, _BAR), facecolor=colours[label], linewidth=0)
+            self.bars_.append(bars)
+
+    def _underline(self, gold: Any, found: Any, y: float) -> None:
+        wrong = np.array([a != b for a, b in zip(_plain(gold), _plain(found), strict=True)])
+        parts = [(r.start, r.stop - r.start) for r in label_runs(wrong) if r.label]
+        if parts:
+            self.ax_.broken_barh(parts, (y, 0.07), facecolor=_WRONG, linewidth=0)
+
+    def _finish(
+        self,
+        names: list[str],
+        middles: list[float],
+        ticks: list[tuple[float, str]],
+        bottom: float,
+        colours: dict[Any, str],
+        shown: dict[str, list[Any]],
+    ) -> None:
+        longest = max(len(labels) for labels in next(iter(shown.values())))
+        ax = self.ax_
+        ax.set_xlim(0, max(longest, 1))
+        ax.set_ylim(bottom + 0.15, -0.1)
+        ax.set_yticks([y for y, _ in ticks], [kind for _, kind in ticks], fontsize=7.5, color=GREY)
+        ax.tick_params(axis="y", length=0)
+        ax.tick_params(axis="x", colors=INK, labelsize=8.5)
+        for y, name in zip(middles, names, strict=True):
+            ax.annotate(
+                name,
+                (1.0, y),
+                xycoords=("axes fraction", "data"),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+                color=INK,
+                annotation_clip=False,
+            )
+        ax.set_xlabel("step", color=INK)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+        ax.spines["bottom"].set_color(GREY)
+        patch = pyplot().Rectangle
+        handles = [patch((0, 0), 1, 1, color=colour) for colour in colours.values()]
+        ax.legend(
+            handles,
+            [str(label) for label in colours],
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=min(len(colours), 6),
+            frameon=False,
+            fontsize=8.5,
+            handlelength=1.0,
+            handleheight=0.9,
+            columnspacing=1.2,
+        )
+
+
+def _plain(labels: Any) -> list[Any]:
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

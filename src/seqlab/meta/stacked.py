@@ -1,0 +1,510 @@
+"""StackedSequentialLearner: any learner, told what it thinks of the neighbours (Cohen & Carvalho 2005).
+
+A first learner A labels every step. A second learner B of the same kind sees, beside the features of step t,
+what A says about the steps from ``t - h`` to ``t + f``::
+
+    x'(t) = [x(t), g(t - h), ..., g(t), ..., g(t + f)]          prediction: B(x')
+
+with g the log-odds of A's labels. In training, g comes from cross-validation over sequences: the opinion
+on a sequence is that of a learner that has not seen it, so that B learns how far to trust it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context, clone, is_classifier, is_regressor
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.data.convert import Layout
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+from seqlab.meta._stacking_features import (
+    Opinion,
+    OpinionScale,
+    OpinionWindow,
+    certain_opinion,
+    column_names,
+    opinion_of,
+)
+from seqlab.meta.independent import IndependentLabeler
+from seqlab.models._base import BaseLabeler, TrainingData
+
+Ints = NDArray[np.int64]
+
+
+def _final_has(name: str) -> Callable[[StackedSequentialLearner], bool]:
+    def check(self: StackedSequentialLearner) -> bool:
+        return hasattr(getattr(self, "labeler_", None) or _as_labeler(self.estimator), name)
+
+    return check
+
+
+class StackedSequentialLearner(BaseLabeler):
+    """Sequential stacking over any classifier or labeler.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier or labeler, default=None
+        The learner of both stages. A classifier labels each step on its own
+        (`IndependentLabeler`); None stands for ``IndependentLabeler()``.
+    cv : int, "two_halves" or splitter, default=5
+        Where the opinions on the training data come from. A number: so many folds of sequences, dealt at
+        random. A splitter of scikit-learn whose test parts hold each sequence once. "two_halves": the first
+        learner is trained on one half of the sequences, the second on the other; two fits of half the
+        size, for large data.
+    window : (int, int) or None, default=(5, 5)
+        Steps back and ahead whose opinions are seen. None leaves the learner as it is: no stacking.
+    include_self : bool, default=True
+        Whether the opinion on the step itself is seen.
+    levels : int, default=1
+        With 2, the first learner is itself a stacked one, and so on. Opinions stay unseen at every
+        level, which takes ``(cv + 2) ** levels`` fits.
+    clip : float, default=10.0
+        Opinions (log-odds) are cut off beyond this.
+    standardise : bool, default=True
+        Give the columns of opinions mean 0 and deviation 1, so that a penalty treats them like other
+        features.
+    n_jobs : int, default=None
+        Fits at the same time, through joblib. The result is the same for any number.
+    random_state : int, RandomState or None, default=None
+        Deals the sequences to folds.
+    verbose : int, default=0
+        As for `joblib.Parallel`, on standard error.
+
+    Attributes
+    ----------
+    base_ : labeler or None
+        The first learner, fitted on all sequences; None without a window.
+    labeler_ : labeler
+        The second learner, which predicts.
+    kind_ : {"log_odds", "margin", "vote"} or None
+        What the first learner's opinions are made of.
+    scale_ : array of shape (1 + 2 * n_columns,) or None
+        Unit, means and deviations of the opinions.
+    n_opinions_ : int
+        Columns appended to the features.
+    classes_ : array of shape (n_labels,)
+
+    See Also
+    --------
+    IndependentLabeler : the learner that gains most.
+    LinearChainCRF : gains too, where labels come in long runs.
+
+    Notes
+    -----
+    Training takes ``cv + 2`` fits: one per fold, one on all data, one of the second learner. A label that a
+    fold's training part lacks is impossible to that fold's learner. Two labels give one column per distance,
+    L > 2 labels L columns, and each distance other than 0 one more for steps outside the sequence.
+    Learners with probabilities contribute log-odds, others margins of their max-marginals or decision
+    values, others plain votes.
+
+    A single sequence is cut into ``cv`` pieces to get opinions on it. With several, but fewer than ``cv``,
+    there is an error.
+
+    Methods exist where the second learner has them.
+
+    References
+    ----------
+    Cohen & Carvalho (2005), *Stacked sequential learning*, IJCAI.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from seqlab import IndependentLabeler, StackedSequentialLearner
+    >>> from seqlab.datasets import make_partition_sequences
+    >>> X, y = make_partition_sequences(60, random_state=0, return_X_y=True)
+    >>> plain = IndependentLabeler(LogisticRegression()).fit(X[:40], y[:40])
+    >>> stacked = StackedSequentialLearner(LogisticRegression(), random_state=0).fit(X[:40], y[:40])
+    >>> round(plain.score(X[40:], y[40:]), 2), round(stacked.score(X[40:], y[40:]), 2)
+    (0.68, 0.89)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            StrOptions({"two_halves"}),
+            HasMethods(["split", "get_n_splits"]),
+        ],
+        "window": [tuple, list, np.ndarray, None],
+        "include_self": ["boolean"],
+        "levels": [Interval(Integral, 1, None, closed="left")],
+        "clip": [Interval(Real, 0, None, closed="neither")],
+        "standardise": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = 5,
+        window: Any = (5, 5),
+        include_self: bool = True,
+        levels: int = 1,
+        clip: float = 10.0,
+        standardise: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.window = window
+        self.include_self = include_self
+        self.levels = levels
+        self.clip = clip
+        self.standardise = standardise
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+    ) -> StackedSequentialLearner:
+        """Fit the first learner, by folds and on all data, and the second on its opinions.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+            Every label has to be known.
+        sample_weight : array of shape (n_sequences,) or (n_steps,), optional
+            Passed on to the learners.
+        groups : array of shape (n_sequences,), optional
+            Sequences of one group (author, thread, day) stay in one fold.
+        """
+        with self._fitting():
+            data = self._read_training(X, y, sample_weight, lengths)
+            first, second = self._learners()
+            self.base_: Any = None
+            self.kind_: str | None = None
+            self.scale_: Any = None
+            self.n_opinions_ = 0
+            if self.window is None:
+                weighted = sample_weight is not None
+                self.labeler_ = _fit(second, self._material(data, data.X.offsets, weighted))
+            elif self.cv == "two_halves":
+                self._fit_two_halves(data, first, second, groups, sample_weight is not None)
+            else:
+                self._fit_stacked(data, first, second, groups, sample_weight is not None)
+        return self
+
+    def _learners(self) -> tuple[Any, Any]:
+        """The learners of the two stages, not fitted."""
+        labeler = _as_labeler(self.estimator)
+        if self.window is None or self.levels == 1:
+            return labeler, labeler
+        lower = clone(self).set_params(levels=self.levels - 1, n_jobs=None, verbose=0)
+        if self.random_state is not None:
+            # Folds of the lower level differ from ours, and follow from our seed.
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            lower.set_params(random_state=seed)
+        return lower, labeler
+
+    def _fit_stacked(
+        self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
+    ) -> None:
+        opinion, self.base_ = self._cross_validate(data, first, groups, weighted)
+        whole = self._material(data, data.X.offsets, weighted)
+        extended = self._extend(data.X, opinion, learn=True)
+        self.labeler_ = _fit(second, whole._replace(X=extended))
+
+    def _cross_validate(
+        self, data: TrainingData, learner: Any, groups: Any, weighted: bool
+    ) -> tuple[Opinion, Any]:
+        """Opinions of learners that have not seen the step, and the learner of all data."""
+        bounds = _units(data.X.offsets, self._n_folds())
+        units = self._material(data, bounds, weighted)
+        parts = list(self._folds(len(units.labels), groups))
+        jobs = [
+            delayed(_fit_and_ask)(learner, units.part(train), units.X[test], self.classes_)
+            for train, test in parts
+        ]
+        whole = units
+        if bounds is not data.X.offsets:
+            whole = self._material(data, data.X.offsets, weighted)
+        # Threads: solvers and kernels let go of the interpreter, and the data are not copied. A joblib
+        # backend chosen by the user (processes, Dask) takes precedence over this preference.
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=int(self.verbose))
+        *opinions, base = parallel([*jobs, delayed(_fit)(learner, whole)])
+        kind = next((one.kind for one in opinions if isinstance(one, Opinion)), "log_odds")
+        values = np.empty((data.X.n_steps, self.classes_.size))
+        for (_, test), found in zip(parts, opinions, strict=True):
+            rows = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in test])
+            if not isinstance(found, Opinion):  # the only label of the fold's training part
+                found = certain_opinion(kind, found, rows.size, self.classes_)
+            values[rows] = found.values
+        return Opinion(kind, values), base
+
+    def _fit_two_halves(
+        self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
+    ) -> None:
+        units = self._material(data, _units(data.X.offsets, 2), weighted)
+        (one, other), *_ = self._folds(len(units.labels), groups)
+        self.base_ = _fit(first, units.part(one))
+        rest = units.part(other)
+        opinion = opinion_of(self.base_, rest.X, self.classes_)
+        self.labeler_ = _fit(second, rest._replace(X=self._extend(rest.X, opinion, learn=True)))
+
+    def _material(self, data: TrainingData, bounds: Ints, weighted: bool) -> _Material:
+        """What is learned from, cut at the bounds."""
+        X = data.X
+        if bounds is not X.offsets:
+            X = Sequences(X.matrix, bounds, feature_names=X.feature_names)
+        labels = X.split(self.classes_[data.codes])
+        weights: Any = None
+        if weighted:
+            # In the form they were given: one per sequence, or one per step.
+            per_sequence = np.repeat(data.sequence_weights, data.X.lengths)
+            if not np.array_equal(per_sequence, data.step_weights):
+                weights = X.split(data.step_weights)
+            elif bounds is data.X.offsets:
+                weights = data.sequence_weights
+            else:  # pieces weigh as their sequence does
+                weights = np.full(len(X), data.sequence_weights[0])
+        return _Material(X, labels, weights)
+
+    def _n_folds(self) -> int:
+        return int(self.cv) if isinstance(self.cv, Integral) else self.cv.get_n_splits()
+
+    def _folds(self, n_sequences: int, groups: Any) -> Iterator[tuple[Ints, Ints]]:
+        """Sequences to train on and to ask about, each asked about once."""
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (n_sequences,):
+                raise InputError(
+                    f"groups has shape {groups.shape} but X has {n_sequences} sequences"
+                )
+        splitter = self.cv
+        if splitter == "two_halves" or isinstance(splitter, Integral):
+            n_folds = 2 if splitter == "two_halves" else int(splitter)
+            what = "sequences" if groups is None else "groups"
+            n_units = n_sequences if groups is None else np.unique(groups).size
+            if n_units < n_folds:
+                raise InputError(
+                    f"cv={self.cv!r} needs {n_folds} {what} at least, but there are {n_units} "
+                    f"(n_samples={n_units}); give more data or a smaller cv"
+                )
+            shuffled = {"shuffle": True, "random_state": self.random_state}
+            splitter = KFold(n_folds, **shuffled)
+            if groups is not None:
+                splitter = GroupKFold(n_folds, **shuffled)
+        asked = np.zeros(n_sequences, dtype=np.int64)
+        parts = list(splitter.split(np.zeros((n_sequences, 1)), None, groups))
+        for train, test in parts:
+            asked[test] += 1
+            if np.intersect1d(train, test).size:
+                raise InputError(f"cv={self.cv!r} trains on sequences that it asks about")
+        if (asked != 1).any():
+            which = int(np.argmax(asked != 1))
+            raise InputError(
+                f"the test parts of cv={self.cv!r} must hold each sequence once, but X[{which}] is in "
+                f"{asked[which]} of them"
+            )
+        yield from parts
+
+    def _extend(self, X: Sequences, opinion: Opinion, *, learn: bool = False) -> Sequences:
+        """X with the opinions around each step."""
+        window = OpinionWindow.of(self.window, self.include_self)
+        if learn:
+            scale = OpinionScale.learn(opinion, self.clip, standardise=self.standardise)
+            self.kind_ = opinion.kind
+            self.scale_ = np.concatenate([[scale.unit], scale.mean, scale.deviation])
+            self.n_opinions_ = len(window.names(column_names(self.classes_)))
+        unit, columns = self.scale_[0], self.scale_[1:].reshape(2, -1)
+        scale = OpinionScale(unit, columns[0], columns[1])
+        return window.extend(X, scale.columns(opinion, self.clip))
+
+    def _read_extended(self, X: Any, lengths: Any) -> tuple[Sequences, Layout]:
+        """What the second learner sees of X."""
+        sequences, layout = self._read(X, lengths)
+        if self.base_ is None:
+            return sequences, layout
+        opinion = opinion_of(self.base_, sequences, self.classes_)
+        return self._extend(sequences, opinion), layout
+
+    def _ask(self, method: str, X: Any, *args: Any, lengths: Any, **options: Any) -> Any:
+        """Answer of the second learner, in the form of X."""
+        check_is_fitted(self)
+        extended, layout = self._read_extended(X, lengths)
+        given = {name: value for name, value in options.items() if value is not None}
+        answer = getattr(self.labeler_, method)(extended, *args, **given)
+        return answer, layout
+
+    def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Labels of each sequence, as the second learner sees them.
+
+        Parameters
+        ----------
+        X : see `fit`
+        lengths : list of int, optional
+            Steps per sequence, where X is one stacked matrix.
+        constraints : optional
+            For the second learner, where it takes them; see `LinearChainCRF.predict`.
+
+        Returns
+        -------
+        list of arrays of labels, or one stacked array where X is stacked
+        """
+        answer, layout = self._ask("predict", X, lengths=lengths, constraints=constraints)
+        return answer if layout.is_list else np.concatenate([self.classes_[:0], *answer])
+
+    @available_if(_final_has("predict_proba"))
+    def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Probability of each label at each step.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
+
+        Returns
+        -------
+        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+            Columns in the order of ``classes_``.
+        """
+        return self._ask_table("predict_proba", X, lengths, constraints, missing=0.0)
+
+    @available_if(_final_has("decision_function"))
+    def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
+        """Score of each label at each step; see the learner's `decision_function`.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
+        """
+        return self._ask_table("decision_function", X, lengths, constraints, missing=-np.inf)
+
+    @available_if(_final_has("predict_nbest"))
+    def predict_nbest(
+        self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
+    ) -> Any:
+        """The ``n`` best labelings of each sequence; see the learner's `predict_nbest`.
+
+        Parameters
+        ----------
+        X, lengths, constraints : see `predict`
+        n : int
+        """
+        return self._ask("predict_nbest", X, n, lengths=lengths, constraints=constraints)[0]
+
+    @available_if(_final_has("sequence_log_proba"))
+    def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> Any:
+        """Log-probability of each labeling; see the learner's `sequence_log_proba`.
+
+        Parameters
+        ----------
+        X, lengths : see `predict`
+        y : list of label sequences
+        """
+        sequences, layout = self._read(X, lengths)
+        self._read_labels(y, sequences, layout, partial=True)  # errors in terms of what was given
+        if not layout.is_list and not isinstance(y[0], list | tuple | np.ndarray):
+            y = sequences.split(list(y))
+        return self._ask("sequence_log_proba", X, y, lengths=lengths)[0]
+
+    def _ask_table(
+        self, method: str, X: Any, lengths: Any, constraints: Any, missing: float
+    ) -> Any:
+        """A table per sequence, with a column for every class."""
+        tables, layout = self._ask(method, X, lengths=lengths, constraints=constraints)
+        known = np.searchsorted(self.classes_, self.labeler_.classes_)
+        n_labels = self.classes_.size
+        if known.size < n_labels:  # a half of the data may lack a label
+            wide = [np.full((len(table), n_labels), missing) for table in tables]
+            for to, table in zip(wide, tables, strict=True):
+                to[:, known] = table
+            tables = wide
+        return tables if layout.is_list else np.concatenate([np.zeros((0, n_labels)), *tables])
+
+    def _predict_codes(self, X: Sequences) -> Ints:
+        labels = np.concatenate([self.classes_[:0], *self.predict(X)])
+        return np.searchsorted(self.classes_, labels)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features that the second learner sees.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the features of X, where they were not dicts or strings.
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            names = list(input_features)
+        elif self.vectorizer_ is not None:
+            names = self.vectorizer_.get_feature_names_out().tolist()
+        else:
+            numbered = [f"x{k}" for k in range(self.n_features_in_)]
+            names = list(getattr(self, "feature_names_in_", numbered))
+        if len(names) != self.n_features_in_:
+            raise InputError(f"input_features should have {self.n_features_in_} names")
+        if self.base_ is not None:
+            window = OpinionWindow.of(self.window, self.include_self)
+            names = [*names, *window.names(column_names(self.classes_))]
+        return np.array(names, dtype=object)
+
+
+def _as_labeler(estimator: Any) -> Any:
+    """A labeler as it is; a classifier, step by step."""
+    if estimator is None:
+        return IndependentLabeler()
+    if is_regressor(estimator):
+        raise InputError(f"{type(estimator).__name__} is a regressor; labels need a classifier")
+    return IndependentLabeler(estimator) if is_classifier(estimator) else estimator
+
+
+class _Material(NamedTuple):
+    """Features, labels and weights of sequences, as learners take them."""
+
+    X: Sequences
+    labels: list[NDArray[Any]]
+    weights: Any
+
+    def part(self, chosen: Ints) -> _Material:
+        weights = self.weights
+        if weights is not None:
+            weights = [weights[i] for i in chosen]
+        return _Material(self.X[chosen], [self.labels[i] for i in chosen], weights)
+
+
+def _fit(learner: Any, material: _Material) -> Any:
+    options = {} if material.weights is None else {"sample_weight": material.weights}
+    return clone(learner).fit(material.X, material.labels, **options)
+
+
+def _fit_and_ask(learner: Any, known: _Material, asked: Sequences, classes: NDArray[Any]) -> Any:
+    """Opinion of a learner fitted on some sequences about others.
+
+    Where the training part holds one label only, that label: there is nothing to learn.
+    """
+    only = known.labels[0][0]
+    if classes.size > 1 and all((labels == only).all() for labels in known.labels):
+        return only
+    return opinion_of(_fit(learner, known), asked, classes)
+
+
+def _units(offsets: Ints, n_folds: int) -> Ints:
+    """Bounds of what is dealt to folds: the sequences, or the pieces of a single one."""
+    n_steps = int(offsets[-1])
+    if offsets.size > 2 or n_steps < n_folds:
+        return offsets
+    return np.linspace(0, n_steps, n_folds + 1).astype(np.int64)

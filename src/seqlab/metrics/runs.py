@@ -1,0 +1,383 @@
+"""Scores of runs, for tasks that cut a sequence into long parts: mails, logs, sensor days.
+
+A run is a longest stretch of one label. Where runs are long, token accuracy says little about what people
+see: a hundred lines with one of the wrong kind in the middle are 99 % right, and three parts in place of one.
+
+* `run_f1`: predicted runs that overlap a gold run of the same label, as F1;
+* `border_f1`: places where a new run begins, right up to a few steps, as F1;
+* `run_report`: how many runs, how long, how many found, label by label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqlab.data.errors import InputError
+from seqlab.metrics._align import Aligned, Ints, align, is_kept
+from seqlab.metrics._counts import Counts, Floats, count_matrix, precision_recall_f1
+
+
+class Run(NamedTuple):
+    """A stretch of one label.
+
+    Attributes
+    ----------
+    label : label
+    start, stop : int
+        Steps ``start`` to ``stop - 1`` of the sequence.
+    """
+
+    label: Any
+    start: int
+    stop: int
+
+
+def label_runs(labels: Any) -> list[Run]:
+    """Runs of one sequence of labels, from left to right.
+
+    Parameters
+    ----------
+    labels : sequence of labels
+
+    Examples
+    --------
+    >>> from seqlab.metrics import label_runs
+    >>> label_runs(["text", "text", "sig"])
+    [Run(label='text', start=0, stop=2), Run(label='sig', start=2, stop=3)]
+    """
+    runs, start = [], 0
+    for label, group in groupby(np.asarray(labels, dtype=object).tolist()):
+        stop = start + sum(1 for _ in group)
+        runs.append(Run(label, start, stop))
+        start = stop
+    return runs
+
+
+def run_f1(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    overlap: float = 1.0,
+    ignore: Any = (),
+    lengths: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """F1 of runs: a predicted run is right where it overlaps a gold run of the same label enough.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences, or flat (stacked) sequences of labels
+    overlap : float, default=1.0
+        Steps in common, as a share of the steps of either, that are enough: more than 0.5, so that no
+        run is found twice. 1 asks for the same borders.
+    ignore : label or collection of labels
+        Runs of these labels do not count, for example the text around what is looked for.
+    lengths : array of shape (n_sequences,), optional
+        Steps per sequence, for stacked labels.
+    sample_weight : array of shape (n_sequences,), optional
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where there is no run at all.
+
+    Examples
+    --------
+    >>> from seqlab.metrics import run_f1
+    >>> gold, found = [["text", "text", "text", "sig", "sig"]], [["text", "text", "sig", "sig", "sig"]]
+    >>> run_f1(gold, found), run_f1(gold, found, overlap=0.6)
+    (0.0, 1.0)
+    """
+    counts = run_f1_counts(y_true, y_pred, overlap=overlap, ignore=ignore, lengths=lengths)
+    return counts.evaluate(sample_weight)
+
+
+def border_f1(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    tolerance: int = 0,
+    lengths: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """F1 of borders: the steps where a label follows a different one.
+
+    A predicted border is right where a gold border into the same label is at most ``tolerance`` steps away;
+    each is matched once. Without any border in either labeling there is nothing to miss: 1.
+
+    Parameters
+    ----------
+    y_true, y_pred, lengths, sample_weight
+        As in `run_f1`.
+    tolerance : int, default=0
+
+    Examples
+    --------
+    >>> from seqlab.metrics import border_f1
+    >>> gold, found = [["text", "text", "text", "sig", "sig"]], [["text", "text", "sig", "sig", "sig"]]
+    >>> border_f1(gold, found), border_f1(gold, found, tolerance=1)
+    (0.0, 1.0)
+    """
+    counts = border_f1_counts(y_true, y_pred, tolerance=tolerance, lengths=lengths)
+    if not counts.total(sample_weight).any():
+        return 1.0
+    return counts.evaluate(sample_weight)
+
+
+class LabelRuns(NamedTuple):
+    """Runs of one label.
+
+    Attributes
+    ----------
+    gold, predicted : int
+        How many runs.
+    gold_length, predicted_length : float
+        Mean steps of a run; 0 without runs.
+    found : int
+        Gold runs that a predicted run overlaps enough.
+    f1 : float
+    """
+
+    gold: int
+    predicted: int
+    gold_length: float
+    predicted_length: float
+    found: int
+    f1: float
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Runs of two labelings, label by label; printed, a table.
+
+    Parameters
+    ----------
+    labels : dict of label to LabelRuns
+    total : LabelRuns
+        Of all runs.
+    border_f1 : float
+        At the report's tolerance.
+    overlap : float
+    tolerance : int
+    """
+
+    labels: dict[Any, LabelRuns]
+    total: LabelRuns
+    border_f1: float
+    overlap: float
+    tolerance: int
+
+    def __str__(self) -> str:
+        head = ["", "gold runs", "predicted", "mean gold", "mean pred.", "found", "run F1"]
+        rows = [*self.labels.items(), ("all", self.total)]
+        cells = [head] + [
+            [
+                str(name),
+                f"{one.gold:,}",
+                f"{one.predicted:,}",
+                f"{one.gold_length:.1f}",
+                f"{one.predicted_length:.1f}",
+                f"{one.found:,}",
+                f"{one.f1:.3f}",
+            ]
+            for name, one in rows
+        ]
+        widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
+        lines = [
+            "  ".join([row[0].rjust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in cells
+        ]
+        steps = f"{self.tolerance} step" + "s" * (self.tolerance != 1)
+        enough = "the same borders" if self.overlap == 1 else f"overlap of {self.overlap:g}"
+        note = f"found: {enough}; border F1 within {steps}: {self.border_f1:.3f}"
+        return "\n".join([*lines, "", note])
+
+
+def run_report(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    overlap: float = 0.8,
+    tolerance: int = 1,
+    lengths: ArrayLike | None = None,
+) -> RunReport:
+    """How many runs there are, how long they are and how many are found.
+
+    More runs than in the gold labels, and shorter ones: the labeling flickers. Fewer: it gets stuck.
+
+    Parameters
+    ----------
+    y_true, y_pred, lengths
+        As in `run_f1`.
+    overlap : float, default=0.8
+        See `run_f1`.
+    tolerance : int, default=1
+        See `border_f1`.
+
+    Examples
+    --------
+    >>> from seqlab.metrics import run_report
+    >>> gold = [["text"] * 20 + ["sig"] * 5]
+    >>> flickering = [["text"] * 9 + ["sig"] + ["text"] * 10 + ["sig"] * 5]
+    >>> print(run_report(gold, flickering))
+          gold runs  predicted  mean gold  mean pred.  found  run F1
+     sig          1          2        5.0         3.0      1   0.667
+    text          1          2       20.0         9.5      0   0.000
+     all          2          4       12.5         6.2      1   0.333
+    <BLANKLINE>
+    found: overlap of 0.8; border F1 within 1 step: 0.500
+    """
+    _check_overlap(overlap)
+    aligned = align(y_true, y_pred, lengths=lengths)
+    gold, predicted = _Runs.of(aligned.true, aligned), _Runs.of(aligned.pred, aligned)
+    found = _found(gold, predicted, overlap)
+    rows = {
+        label: _row(gold, predicted, found, np.array([code]))
+        for code, label in enumerate(aligned.labels)
+    }
+    everything = _row(gold, predicted, found, np.arange(len(aligned.labels)))
+    borders = border_f1(y_true, y_pred, tolerance=tolerance, lengths=lengths)
+    return RunReport(rows, everything, borders, float(overlap), int(tolerance))
+
+
+def run_f1_counts(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    overlap: float = 1.0,
+    ignore: Any = (),
+    lengths: ArrayLike | None = None,
+) -> Counts:
+    """Runs found, predicted and gold of each sequence."""
+    _check_overlap(overlap)
+    aligned = align(y_true, y_pred, lengths=lengths)
+    kept = is_kept(aligned.labels, ignore)
+    gold, predicted = _Runs.of(aligned.true, aligned), _Runs.of(aligned.pred, aligned)
+    found = _found(gold, predicted, overlap) & kept[gold.label]
+    return _right_predicted_gold(
+        gold.sequence[found],
+        predicted.sequence[kept[predicted.label]],
+        gold.sequence[kept[gold.label]],
+        aligned.n_sequences,
+    )
+
+
+def border_f1_counts(
+    y_true: Any, y_pred: Any, *, tolerance: int = 0, lengths: ArrayLike | None = None
+) -> Counts:
+    """Borders matched, predicted and gold of each sequence."""
+    if not isinstance(tolerance, Integral) or tolerance < 0:
+        raise InputError(f"tolerance must be a count of steps, got {tolerance!r}")
+    aligned = align(y_true, y_pred, lengths=lengths)
+    gold = _Runs.of(aligned.true, aligned).borders(aligned)
+    predicted = _Runs.of(aligned.pred, aligned).borders(aligned)
+    matched = _match(gold, predicted, int(tolerance))
+    return _right_predicted_gold(
+        gold.sequence[matched], predicted.sequence, gold.sequence, aligned.n_sequences
+    )
+
+
+class _Runs(NamedTuple):
+    """Runs of all sequences, in stacked steps."""
+
+    label: Ints
+    start: Ints
+    stop: Ints
+    sequence: Ints
+    of_step: Ints  # number of the run that each step belongs to
+
+    @classmethod
+    def of(cls, codes: Ints, aligned: Aligned) -> _Runs:
+        first = np.ones(codes.size, dtype=bool)
+        first[1:] = codes[1:] != codes[:-1]
+        begins = aligned.offsets[:-1]
+        first[begins[begins < codes.size]] = True  # empty sequences begin where the next one does
+        start = np.flatnonzero(first)
+        stop = np.append(start[1:], codes.size)[: start.size]
+        of_step = np.cumsum(first) - 1
+        return cls(codes[start], start, stop, aligned.sequence[start], of_step)
+
+    def borders(self, aligned: Aligned) -> _Runs:
+        """The runs that follow another one; those that begin a sequence do not."""
+        inner = self.start != aligned.offsets[self.sequence]
+        return self._replace(
+            label=self.label[inner],
+            start=self.start[inner],
+            stop=self.stop[inner],
+            sequence=self.sequence[inner],
+        )
+
+
+def _check_overlap(overlap: float) -> None:
+    if not 0.5 < overlap <= 1:
+        raise InputError(f"overlap must be above 0.5 and at most 1, got {overlap!r}")
+
+
+def _found(gold: _Runs, predicted: _Runs, overlap: float) -> NDArray[np.bool_]:
+    """Gold runs with a predicted run of the same label and enough steps in common."""
+    if gold.start.size == 0:
+        return np.zeros(0, dtype=bool)
+    # A run that shares more than half of the steps covers the middle one: there is one candidate.
+    other = predicted.of_step[(gold.start + gold.stop - 1) // 2]
+    common = np.minimum(gold.stop, predicted.stop[other]) - np.maximum(
+        gold.start, predicted.start[other]
+    )
+    either = np.maximum(gold.stop, predicted.stop[other]) - np.minimum(
+        gold.start, predicted.start[other]
+    )
+    return (gold.label == predicted.label[other]) & (common >= overlap * either)
+
+
+def _match(gold: _Runs, predicted: _Runs, tolerance: int) -> NDArray[np.int64]:
+    """Gold borders matched one to one with predicted ones, as many as can be.
+
+    Within one sequence and label, taking the earliest free border within reach, from left to right, is best.
+    """
+    places: dict[tuple[int, int], list[int]] = {}
+    for key, at in zip(
+        zip(predicted.sequence.tolist(), predicted.label.tolist(), strict=True),
+        predicted.start.tolist(),
+        strict=True,
+    ):
+        places.setdefault(key, []).append(at)
+    next_free = dict.fromkeys(places, 0)
+    matched = []
+    for number, (sequence, label, at) in enumerate(
+        zip(gold.sequence.tolist(), gold.label.tolist(), gold.start.tolist(), strict=True)
+    ):
+        candidates, k = places.get((sequence, label), []), next_free.get((sequence, label), 0)
+        while k < len(candidates) and candidates[k] < at - tolerance:
+            k += 1
+        if k < len(candidates) and candidates[k] <= at + tolerance:
+            matched.append(number)
+            k += 1
+        next_free[sequence, label] = k
+    return np.array(matched, dtype=np.int64)
+
+
+def _right_predicted_gold(right: Ints, predicted: Ints, gold: Ints, n_sequences: int) -> Counts:
+    rows = np.concatenate([right, predicted, gold])
+    columns = np.repeat([0, 1, 2], [right.size, predicted.size, gold.size])
+    return Counts(count_matrix(rows, columns, (n_sequences, 3)), _f1)
+
+
+def _f1(totals: Floats) -> Floats:
+    return precision_recall_f1(totals)[..., 2]
+
+
+def _row(gold: _Runs, predicted: _Runs, found: NDArray[np.bool_], codes: Ints) -> LabelRuns:
+    of_gold, of_predicted = np.isin(gold.label, codes), np.isin(predicted.label, codes)
+    n_gold, n_predicted = int(of_gold.sum()), int(of_predicted.sum())
+    n_found = int((found & of_gold).sum())
+    gold_length = (gold.stop - gold.start)[of_gold].sum() / max(n_gold, 1)
+    predicted_length = (predicted.stop - predicted.start)[of_predicted].sum() / max(n_predicted, 1)
+    f1 = 2 * n_found / max(n_gold + n_predicted, 1)
+    return LabelRuns(
+        n_gold, n_predicted, float(gold_length), float(predicted_length), n_found, float(f1)
+    )

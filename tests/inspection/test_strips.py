@@ -1,0 +1,79 @@
+"""Strips of labels: what is drawn where, colours, errors underlined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seqlab import LinearChainCRF
+from seqlab.data.errors import InputError
+from seqlab.inspection import StripDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+GOLD = [["t"] * 8 + ["s"] * 4, np.array(["t", "s"])]
+FOUND = [["t"] * 9 + ["s"] * 3, np.array(["t", "s"])]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    pyplot.close("all")
+
+
+def spans(collection):
+    return [
+        (path.vertices[:, 0].min(), path.vertices[:, 0].max()) for path in collection.get_paths()
+    ]
+
+
+def test_bars_are_the_runs():
+    display = StripDisplay.from_predictions(GOLD, FOUND)
+    assert display.figure_ is display.ax_.figure
+    drawn = [spans(bars) for bars in display.bars_]
+    assert drawn == [
+        [(0, 8)], [(8, 12)], [(0, 9)], [(9, 12)], [(0, 1)], [(1, 2)], [(0, 1)], [(1, 2)]
+    ]  # fmt: skip
+    red = [c for c in display.ax_.collections if c not in display.bars_]
+    assert [spans(c) for c in red] == [[(8, 9)]]
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["gold", "predicted"] * 2
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["t", "s"]
+    assert display.ax_.get_xlim() == (0, 12)
+    display.figure_.canvas.draw()
+
+
+def test_colours_follow_labels_not_lanes():
+    display = StripDisplay.from_predictions(GOLD, {"a": FOUND, "b": GOLD}, errors=False)
+    by_label = [tuple(bars.get_facecolor()[0]) for bars in display.bars_]
+    assert len(set(by_label)) == 2
+    assert by_label[::2] == [by_label[0]] * 6
+    assert len(display.ax_.collections) == len(display.bars_)
+
+
+def test_from_estimator_on_given_axes():
+    X = [[["a"], ["b"]], [["a"]]]
+    y = [["t", "s"], ["t"]]
+    crf = LinearChainCRF(c2=0.1).fit(X, y)
+    _, ax = pyplot.subplots()
+    display = StripDisplay.from_estimator(
+        crf, X, y, ax=ax, names=["one", "two"], labels=["s", "t"], max_sequences=1
+    )
+    assert display.ax_ is ax
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["s", "t"]
+    assert "one" in [t.get_text() for t in ax.texts]
+    assert "two" not in [t.get_text() for t in ax.texts]
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="gold has 2 sequences but predicted has 1"):
+        StripDisplay.from_predictions(GOLD, FOUND[:1])
+    with pytest.raises(InputError, match=r"gold\[0\] has 12 labels but predicted\[0\] has 11"):
+        StripDisplay.from_predictions(GOLD, [FOUND[0][:-1], FOUND[1]])
+    with pytest.raises(InputError, match="no sequence to draw"):
+        StripDisplay.from_predictions([], [])
+    with pytest.raises(InputError, match="lacks the label 's'"):
+        StripDisplay.from_predictions(GOLD, FOUND, labels=["t"])
+    with pytest.raises(InputError, match="2 sequences but 1 names"):
+        StripDisplay.from_predictions(GOLD, FOUND, names=["one"])
