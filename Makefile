@@ -8,7 +8,7 @@ export SEQLAB_DATA ?= $(abspath ../shared/data)
 endif
 JOBS ?= 2
 
-.PHONY: setup demo test lint bench docs clean
+.PHONY: setup demo test lint bench reproduce docs clean
 
 setup: $(VENV)/.ready
 
@@ -32,6 +32,9 @@ lint: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+reproduce: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m seqlab.papers $(ARGS)
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -6,7 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ["training.py", "perceptron.py", "tagging.py", "scaling.py", "templates_vs_python.py"]
+SCRIPTS = [
+    "training.py",
+    "perceptron.py",
+    "hmm.py",
+    "tagging.py",
+    "scaling.py",
+    "templates_vs_python.py",
+    "snow.py",
+    "phrases.py",
+    "combinators.py",
+    "stacking.py",
+]
 
 if __name__ == "__main__":
     folder = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
 
 import seqlab
@@ -71,7 +71,88 @@ LABELERS = [
         seqlab.IndependentLabeler(LinearSVC(random_state=0)),
         interruptible=False,
     ),
+    # One pass: nothing to interrupt where every label is known (test_hmm.py interrupts EM).
+    Entry("HMM", seqlab.HMM(), weight_is_repetition=True, interruptible=False),
+    Entry(
+        "HMM-full",
+        seqlab.HMM(covariance="full", model_end=True),
+        weight_is_repetition=True,
+        interruptible=False,
+    ),
+    Entry(
+        "HMM-bernoulli",
+        seqlab.HMM(emissions="bernoulli", constraints="seen"),
+        weight_is_repetition=True,
+        interruptible=False,
+    ),
+    Entry(
+        "ClassifierHMM",
+        seqlab.ClassifierHMM(LogisticRegression(tol=1e-10, max_iter=2000)),
+        weight_is_repetition=True,
+        interruptible=False,
+    ),
+    Entry(
+        "ClassifierHMM-calibrated",
+        seqlab.ClassifierHMM(RidgeClassifier(), divide_by_prior="marginal"),
+        interruptible=False,
+    ),
+    Entry(
+        "ProjectionMarkovModel",
+        seqlab.ProjectionMarkovModel(LogisticRegression(tol=1e-10, max_iter=2000)),
+        weight_is_repetition=True,
+        interruptible=False,
+    ),
+    Entry(
+        "MEMM",
+        seqlab.MEMM(LogisticRegression(tol=1e-10, max_iter=2000)),
+        weight_is_repetition=True,
+        interruptible=False,
+    ),
+    Entry(
+        "MEMM-beam",
+        seqlab.MEMM(history=2, conjunction=True, decoding="beam", beam_width=4),
+        interruptible=False,
+    ),
+    Entry(
+        "StackedSequentialLearner",
+        seqlab.StackedSequentialLearner(
+            seqlab.LinearChainCRF(c2=0.5, tol=1e-10), cv=2, window=(1, 1), random_state=0
+        ),
+        interruptible=False,
+    ),
+    Entry(
+        "StackedSequentialLearner-halves",
+        seqlab.StackedSequentialLearner(
+            seqlab.StructuredPerceptron(max_iter=5, random_state=0),
+            cv="two_halves",
+            window=(2, 1),
+            include_self=False,
+            random_state=0,
+        ),
+        interruptible=False,
+    ),
+    Entry(
+        "StackedSequentialLearner-classifier",
+        seqlab.StackedSequentialLearner(
+            LogisticRegression(tol=1e-10, max_iter=2000),
+            cv=2,
+            window=(1, 0),  # few columns: BLAS rounds the rows of wide matrices by their place
+            random_state=0,
+        ),
+        interruptible=False,
+    ),
     Entry("Tagger", seqlab.Tagger(None, seqlab.LinearChainCRF(c2=0.5, tol=1e-10)), True),
 ]
 # Public names that are not labelers, so that a forgotten labeler is noticed.
-NOT_LABELERS = {"ModelFileError", "SequenceVectorizer", "Templates", "load", "save", "__version__"}
+# `PhraseInference` is a labeler of phrases, not of steps: test_phrase_inference.py holds its contract.
+NOT_LABELERS = {
+    "PhraseInference",
+    "ModelFileError",
+    "SNoW",  # plain classifiers: tests/models/test_snow.py, test_tempered.py
+    "TemperedClassifier",
+    "SequenceVectorizer",
+    "Templates",
+    "load",
+    "save",
+    "__version__",
+}

@@ -12,12 +12,20 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME_OF_NAME = {
+    "ClassifierHMM": "seqlab.models.classifier_hmm",
+    "HMM": "seqlab.models.hmm",
     "IndependentLabeler": "seqlab.meta.independent",
     "LinearChainCRF": "seqlab.models.crf",
+    "MEMM": "seqlab.models.memm",
     "ModelFileError": "seqlab.persistence",
+    "PhraseInference": "seqlab.models.phrase_inference",
+    "ProjectionMarkovModel": "seqlab.models.pmm",
+    "SNoW": "seqlab.models.snow",
     "SequenceVectorizer": "seqlab.features.vectorizer",
+    "StackedSequentialLearner": "seqlab.meta.stacked",
     "StructuredPerceptron": "seqlab.models.perceptron",
     "Tagger": "seqlab.meta.tagger",
+    "TemperedClassifier": "seqlab.models.tempered",
     "Templates": "seqlab.features.templates",
     "load": "seqlab.persistence",
     "save": "seqlab.persistence",
@@ -33,6 +41,7 @@ _ROOMS = frozenset(
         "metrics",
         "models",
         "optim",
+        "papers",
         "persistence",
         "structures",
     }

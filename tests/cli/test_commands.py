@@ -21,7 +21,7 @@ def ok(result):
 
 def test_help_teaches_and_names_every_command(run):
     text = ok(run("--help"))
-    for command in ("train", "tag", "evaluate", "inspect", "datasets", "demo"):
+    for command in ("train", "tag", "evaluate", "inspect", "datasets", "demo", "reproduce"):
         assert f"seqlab {command}" in text or f" {command} " in text
         assert f"seqlab {command}" in ok(run(command, "--help"))
     assert ok(run()).strip() == text.strip()
@@ -266,3 +266,16 @@ def read_conll_text(text):
     import io
 
     return read_conll(io.StringIO(text))
+
+
+def test_reproduce(run):
+    listed = ok(run("reproduce", "classifiers", "--list", "--only", "sv/snow"))
+    assert listed.split() == [
+        part for end in ("hmm", "pmm", "cscl") for part in ("classifiers", f"sv/snow/{end}")
+    ]
+    result = run("reproduce", "clasifiers")
+    assert result.exit_code == 2
+    assert "did you mean 'classifiers'?" in result.stderr
+    result = run("reproduce", "classifiers", "--only", "nonsense")
+    assert result.exit_code == 2
+    assert "no experiment has the part 'nonsense'" in result.stderr

@@ -131,6 +131,6 @@ def test_threads_do_not_change_a_bit(conll):
     fits = []
     for n_jobs in (1, 2):
         with pytest.warns(match="max_iter"):
-            fits.append(LinearChainCRF(max_iter=10, n_jobs=n_jobs).fit(sequences, y))
+            fits.append(LinearChainCRF(max_iter=5, n_jobs=n_jobs).fit(sequences, y))
     np.testing.assert_array_equal(fits[0].coef_.data, fits[1].coef_.data)
     np.testing.assert_array_equal(fits[0].transitions_, fits[1].transitions_)

@@ -13,9 +13,10 @@ from seqlab.cli._nearest import nearest
 SHORT_NAMES = {
     "crf": "LinearChainCRF",
     "perceptron": "StructuredPerceptron",
+    "hmm": "HMM",
     "independent": "IndependentLabeler",
 }
-_NOT_LABELERS = frozenset({"Tagger"})
+_NOT_LABELERS = frozenset({"SNoW", "Tagger", "TemperedClassifier"})
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
 

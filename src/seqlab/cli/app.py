@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import seqlab
-from seqlab.cli import datasets, demo, evaluate, inspect, tag, train
+from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
 from seqlab.cli._console import teach
 from seqlab.cli._errors import DEBUG, FAILURE, USAGE, answer, one_line_warnings, say
 
@@ -110,7 +110,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (train, tag, evaluate, inspect, datasets, demo):
+for _module in (train, tag, evaluate, inspect, datasets, demo, reproduce):
     _module.register(app)
 
 

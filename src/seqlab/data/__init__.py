@@ -6,6 +6,7 @@ from seqlab.data.open_close import (
     open_close_to_phrases,
     phrases_to_open_close,
 )
+from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.phrases import Phrase, check_phrases, sort_phrases
 from seqlab.data.sequences import Sequences
 from seqlab.data.tags import (
@@ -23,6 +24,7 @@ __all__ = [
     "NoLegalLabelingError",
     "NumericalError",
     "Phrase",
+    "PhraseSet",
     "SchemeMask",
     "SeqlabError",
     "Sequences",

@@ -17,20 +17,40 @@ from seqlab.inference.chain import (
     viterbi,
 )
 from seqlab.inference.k_best import kbest
+from seqlab.inference.phrase_constraints import (
+    CountLimit,
+    Covered,
+    LengthLimit,
+    Requires,
+    TypeOrder,
+)
+from seqlab.inference.phrase_costs import PhraseCandidates, PhraseCosts
+from seqlab.inference.phrase_program import constrained_phrases
+from seqlab.inference.phrases import PhraseSets, best_phrases
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.sampling import sample
 from seqlab.inference.scores import ChainScores, Mask
 
 __all__ = [
     "ChainScores",
+    "CountLimit",
+    "Covered",
     "Labelings",
+    "LengthLimit",
     "Marginals",
     "Mask",
     "PairMarginals",
+    "PhraseCandidates",
+    "PhraseCosts",
+    "PhraseSets",
+    "Requires",
     "TransitionCounts",
+    "TypeOrder",
     "beam",
     "beam_marginals",
     "beam_pair_marginals",
+    "best_phrases",
+    "constrained_phrases",
     "expected_transitions",
     "kbest",
     "log_partition",

@@ -6,17 +6,18 @@ observation, which is the usual case. Also gives the diagonal of the Hessian, as
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.errors import NumericalError
+from seqlab.data.errors import NumericalError, PlacedError
 from seqlab.inference._threads import block_bounds, in_chunks, run_blocks
 from seqlab.models._likelihood import N_SLOTS, ChainLikelihood
 from seqlab.optim._kernels import penalised_sum
 from seqlab.structures._likelihood_kernel import likelihood_slot
+from seqlab.structures.chain import chain_scores
 from seqlab.structures.mixed_rows import MixedRows
 
 Floats = NDArray[np.float64]
@@ -63,8 +64,9 @@ class FastChainLikelihood(ChainLikelihood):
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
         """``f(w)`` and its gradient; asked again for the very same array, it answers from memory."""
         if self._last is None or self._last[0] is not w:
-            log_z = self._pass(w, curvature=False)
+            log_z, left_out = self._pass(w, curvature=False)
             loss = np.sum(log_z * self.weights if self._weighted else log_z)
+            loss += self._add_left_out(w, left_out)
             counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
             assert self._observed is not None  # no partial labels here
             gradient, observed = np.empty(self.n_params), self._observed
@@ -85,22 +87,45 @@ class FastChainLikelihood(ChainLikelihood):
         return float(np.log(self.structure.n_labels) * np.sum(self.weights * self.X.lengths))
 
     def curvature(self, w: Floats) -> Floats:
-        """Diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
+        """Diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,).
+
+        Without the sequences that a pass leaves out: of extreme scores the model is sure.
+        """
         self._pass(w, curvature=True)
         diagonal = self._sums.sum(axis=0)
         counted = 1.0 if self.penalised is None else self.penalised.astype(np.float64)
         # A weight that nothing holds would get an infinite step; half an observation will do.
         return np.maximum(diagonal + 2.0 * self.c2 * counted, 1e-3)
 
-    def _pass(self, w: Floats, *, curvature: bool) -> Floats:
-        """``log Z`` of every sequence; the sums of the slots receive expected features, or curvatures."""
+    def _add_left_out(self, w: Floats, left_out: NDArray[np.bool_]) -> float:
+        """Add what the pass cannot do: very long chains, scores of extreme range. Returns its loss."""
+        if not left_out.any():
+            return 0.0
+        readable, loss = self.structure.weights(w), 0.0
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], left_out, [0]])))
+        for first, last in chain.from_iterable(self._slots):
+            for a, b in edges.reshape(-1, 2):
+                a, b = max(a, first), min(b, last)
+                if a < b:
+                    try:
+                        scores = chain_scores(readable, self.X, a, b)
+                        loss += self._add_block(scores, a, b, self._sums[0])
+                    except PlacedError as error:
+                        raise error.shifted(a) from None
+        return loss
+
+    def _pass(self, w: Floats, *, curvature: bool) -> tuple[Floats, NDArray[np.bool_]]:
+        """``log Z`` of the sequences, and which of them were left out.
+
+        The sums of the slots receive the expected features, or curvatures.
+        """
         structure, rows = self.structure, self.rows
         readable = structure.weights(w)
         state = np.ascontiguousarray(w[structure.slices["state"]])
         rows.spread(state, self._dense)
         transitions = rows.pad_pairwise(readable.transitions)
         start, end = rows.pad_labels(readable.start), rows.pad_labels(readable.end)
-        log_z = np.empty(len(self.X))
+        log_z, left_out = np.zeros(len(self.X)), np.zeros(len(self.X), dtype=bool)
         has_weight = structure.transition_index >= 0
         n_labels = structure.n_labels
         power = 2 if curvature else 1
@@ -118,6 +143,7 @@ class FastChainLikelihood(ChainLikelihood):
                 self._dense, state, n_labels, transitions, start, end,
                 self.codes, self.miss, self.weight, curvature, *factors,
                 log_z, out_rows, part, counts, out_start, out_end, out_labels,
+                left_out,
             )  # fmt: skip
             rows.gather(out_rows, part)
             counts = counts[:n_labels, :n_labels]
@@ -132,7 +158,7 @@ class FastChainLikelihood(ChainLikelihood):
         if not np.isfinite(log_z).all():
             bad = int(np.argmax(~np.isfinite(log_z)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
-        return log_z
+        return log_z, left_out
 
 
 def _unsure_transitions(counts: Floats, unsure: Floats) -> Floats:

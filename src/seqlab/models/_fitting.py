@@ -1,14 +1,28 @@
-"""Driving a solver: history, progress, interrupts, and the warning when it did not converge."""
+"""Driving a fit: history, progress, interrupts, failures, and the warning when it did not converge."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
 from seqlab.optim import Monitor, SolverState
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Around the work of a fit: where it fails, the estimator is again what it was before."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
 from seqlab.models._warm_start import from_warm_start, pays
 from seqlab.optim import SolverState, lbfgs, owlqn
-from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
+from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
 
 # Default distance from the optimum: what large data need, and what small data get for nothing.
 TOL_LARGE = 1e-3
@@ -261,7 +261,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
 
         auto = self.solver == "auto"
         if auto and isinstance(objective, FastChainLikelihood) and pays(objective):
-            return from_warm_start(objective, batch, self.max_iter)
+            return from_warm_start(objective, batch, self.max_iter, sparse=c1 is not None)
         return batch(np.zeros(objective.n_params), self.max_iter, None)
 
     def _store(self, weights: ChainWeights) -> None:
@@ -296,8 +296,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         weights = ChainWeights(
             self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_
         )
-        csr = as_csr(X)
-        return lambda first, last: chain_scores(weights, csr, first, last)
+        return chain_scorer(weights, X)
 
     def _pairwise_per_step(self) -> bool:
         return self.edge_coef_ is not None

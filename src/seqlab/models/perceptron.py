@@ -25,7 +25,7 @@ from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
 from seqlab.optim import Monitor
-from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scores
+from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
 from seqlab.structures.perceptron_state import PerceptronState
 
 
@@ -247,8 +247,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
 
     def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
         weights = ChainWeights(self.coef_, self.transitions_, self.start_, self.end_)
-        csr = as_csr(X)
-        return lambda first, last: chain_scores(weights, csr, first, last)
+        return chain_scorer(weights, X)
 
     def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
         if self.votes_ is not None:

@@ -45,7 +45,8 @@ def owlqn(
     max_iter, tol, memory, preconditioner, n_jobs
         As in `lbfgs`.
     """
-    rule = StoppingRule(tol, objective.strong_convexity)
+    # Weights that enter and leave make the descent uneven and its tail long: be more careful than L-BFGS.
+    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))

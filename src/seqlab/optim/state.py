@@ -82,14 +82,26 @@ class StoppingRule:
     last iterations have gained, a quarter of all so far and at least three: quasi-Newton methods converge
     about linearly, and the longer a run takes, the longer its tail. The smaller of the two is the ``gap``
     that ``tol`` is compared with.
+
+    Parameters
+    ----------
+    tol : float
+    strong_convexity : float
+        Lower bound on the curvature, 0 where none is known.
+    period : int
+        Iterations to look back on, at least.
+    safety : float
+        What their gain is multiplied with.
     """
 
-    PERIOD = 3
     SHARE = 0.25
-    SAFETY = 2.0
 
-    def __init__(self, tol: float, strong_convexity: float) -> None:
+    def __init__(
+        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.0
+    ) -> None:
         self.tol = tol
+        self.period = period
+        self.safety = safety
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
 
@@ -98,9 +110,9 @@ class StoppingRule:
         self._values.append(objective)
         bound = certified_gap(norm, self.strong_convexity)
         gap = bound
-        period = max(self.PERIOD, int(self.SHARE * len(self._values)))
+        period = max(self.period, int(self.SHARE * len(self._values)))
         if len(self._values) > period:
-            gap = min(gap, self.SAFETY * (self._values[-1 - period] - objective))
+            gap = min(gap, self.safety * (self._values[-1 - period] - objective))
         converged = gap <= self.tol * abs(objective)
         return SolverState(w, objective, norm, gap, bound, n_evaluations, converged)
 
@@ -110,8 +122,8 @@ class StoppingRule:
         It counts as the optimum where floating point allows no more, that is where the last iterations
         gained next to nothing.
         """
-        recent = self._values[-1 - self.PERIOD :]
-        at_rest = len(recent) > self.PERIOD and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
+        recent = self._values[-1 - self.period :]
+        at_rest = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
         state.converged = at_rest or state.bound <= 1e-6 * abs(state.objective)
         if not state.converged:
             state.message = "no step along the gradient decreases the objective"

@@ -66,7 +66,7 @@ def likelihood_slot(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
     rows, weights, n_labels, pairwise3, start, end,
     codes, miss_cost, sequence_weights, curvature, dense_factor, pair_factor,
-    log_z, out_rows, out_weights, out_transitions, out_start, out_end, out_labels,
+    log_z, out_rows, out_weights, out_transitions, out_start, out_end, out_labels, left_out,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to the ``out`` arrays; set their ``log_z``.
 
@@ -74,7 +74,8 @@ def likelihood_slot(
     becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the sums over all
     steps). ``dense_factor`` and ``pair_factor`` are the values of features in the sums: those of the data, or
     their squares for the curvature.
-    ``miss_cost`` and ``sequence_weights`` may have size 0.
+    ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot do are marked
+    in ``left_out``.
     """
     width = rows.shape[1]
     longest, n_rows = 0, 0
@@ -87,9 +88,11 @@ def likelihood_slot(
     unary, node = np.empty((n_rows, width)), np.empty((n_rows, width))
     space, products = group_space(longest, width), np.zeros((width * width, LANES))
     exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    pair_shift, pair_spread = exp_matrix(
-        pairwise3[0, :n_labels, :n_labels].copy(), exp_pairwise, exp_transposed
-    )
+    labels_only = np.empty((n_labels, n_labels))
+    for a in range(n_labels):
+        for b in range(n_labels):
+            labels_only[a, b] = pairwise3[0, a, b]
+    pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
     group_log_z = np.empty(LANES)
     for g in range(0, order.size, LANES):
@@ -102,10 +105,14 @@ def likelihood_slot(
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
-        group_marginals(
-            unary, bounds, group.size, pairwise3, exp_pairwise, exp_transposed, pair_shift,
-            pair_spread, lane_weights, space, products, node, out_transitions, group_log_z,
+        done = group_marginals(
+            unary, bounds, group.size, exp_pairwise, exp_transposed, pair_shift, pair_spread,
+            lane_weights, space, products, node, group_log_z,
         )  # fmt: skip
+        if not done:
+            for i in group:
+                left_out[i] = True
+            continue
         for c in range(group.size):
             i, place, last = group[c], bounds[c], bounds[c + 1] - 1
             log_z[i] = group_log_z[c]

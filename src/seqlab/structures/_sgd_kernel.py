@@ -45,7 +45,8 @@ def sgd_pass(
     ``dense_pace`` holds the values of dense features times their share of the rate, ``pairwise_pace``
     (n_labels, n_labels) and ``boundary_pace`` (2, n_labels) the shares of the others: 0 for no weight.
 
-    Returns the step counter, the new scale and the sum of the log-losses met on the way.
+    Returns the step counter, the new scale and the sum of the log-losses met on the way, infinite where the
+    passes diverge or a chain is too long for them.
     """
     width = rows.shape[1]
     longest, n_rows = 0, 0
@@ -58,7 +59,7 @@ def sgd_pass(
     unary, node = np.empty((n_rows, width)), np.empty((n_rows, width))
     space, products = group_space(longest, width), np.zeros((width * width, LANES))
     exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    scaled, transitions = np.zeros((1, width, width)), np.zeros((width, width))
+    transitions = np.zeros((width, width))
     bounds, log_z, lane_weights = (
         np.zeros(LANES + 1, dtype=np.int64),
         np.empty(LANES),
@@ -72,19 +73,20 @@ def sgd_pass(
             dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
             rows, weights, n_labels, scale, start, end, codes, miss_cost, bounds, unary,
         )  # fmt: skip
-        scaled[0, :n_labels, :n_labels] = pairwise
-        pair_shift, pair_spread = exp_matrix(
-            scaled[0, :n_labels, :n_labels].copy(), exp_pairwise, exp_transposed
-        )
+        pair_shift, pair_spread = exp_matrix(pairwise, exp_pairwise, exp_transposed)
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
         total -= gold_scores(group, offsets, codes, bounds, unary, pairwise)
-        transitions[:] = 0.0
-        group_marginals(
-            unary, bounds, group.size, scaled, exp_pairwise, exp_transposed, pair_shift, pair_spread,
-            lane_weights, space, products, node, transitions, log_z,
+        for a in range(width):
+            for b in range(width):
+                transitions[a, b] = 0.0
+        done = group_marginals(
+            unary, bounds, group.size, exp_pairwise, exp_transposed, pair_shift, pair_spread,
+            lane_weights, space, products, node, log_z,
         )  # fmt: skip
+        if not done:
+            return step, scale, np.inf
         fold_products(products, exp_pairwise, transitions)
         for c in range(group.size):
             total += log_z[c]

@@ -12,6 +12,7 @@ The joint feature vector of a sequence is the concatenation of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,10 +23,13 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores
+from seqlab.structures.emission import EmissionTable
 from seqlab.structures.pattern import FeaturePattern, emit
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+# Entries of the data, for each weight, from which on laying out the weights pays: about an eighth.
+LAYOUT_SHARE = 8
 
 
 @dataclass(slots=True)
@@ -82,16 +86,25 @@ def as_csr(X: Sequences) -> Sequences:
     return Sequences(sp.csr_matrix(X.matrix), X.offsets, feature_names=X.feature_names)
 
 
-def chain_scores(weights: ChainWeights, X: Sequences, first: int, last: int) -> ChainScores:
+def chain_scores(
+    weights: ChainWeights,
+    X: Sequences,
+    first: int,
+    last: int,
+    table: EmissionTable | None = None,
+) -> ChainScores:
     """Scores of sequences first..last of X (CSR).
 
     With edge features the pairwise scores are per step, ``(n_block_steps, n_labels, n_labels)``: callers
-    go block by block.
+    go block by block. ``table`` holds ``weights.coef``, laid out for it.
     """
     weights.check(X.n_features)
     offsets = X.offsets
     begin, stop = int(offsets[first]), int(offsets[last])
-    unary = emit(X.matrix, weights.coef, begin, stop)
+    if table is not None:
+        unary = table.emit(X.matrix, begin, stop)
+    else:
+        unary = emit(X.matrix, weights.coef, begin, stop)
     pairwise = weights.transitions
     if weights.edge_coef is not None:
         n_labels = pairwise.shape[0]
@@ -100,6 +113,18 @@ def chain_scores(weights: ChainWeights, X: Sequences, first: int, last: int) -> 
         pairwise = edges
     local = offsets[first : last + 1] - begin
     return ChainScores(unary, pairwise, weights.start, weights.end, local)
+
+
+def chain_scorer(weights: ChainWeights, X: Sequences) -> Callable[[int, int], ChainScores]:
+    """`chain_scores` of all of X, block by block: a function of (first, last).
+
+    Weights are laid out anew for it where X is large enough to make up for that.
+    """
+    csr, coef = as_csr(X), weights.coef
+    if sp.issparse(coef) and LAYOUT_SHARE * csr.matrix.nnz > coef.nnz:
+        table = EmissionTable(coef if coef.format == "csc" else coef.tocsc())
+        return lambda first, last: chain_scores(weights, csr, first, last, table)
+    return lambda first, last: chain_scores(weights, csr, first, last)
 
 
 class ChainStructure:

@@ -61,8 +61,7 @@ class MixedRows:
         n_labels = pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        min_dense = max(MIN_DENSE, DENSE_SHARE * n_labels)
-        plan, self.n_dense = _mixed_kernels.feature_plan(counts, starts, min_dense)
+        plan, self.n_dense = _mixed_kernels.feature_plan(counts, starts, min_dense(n_labels))
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
@@ -154,6 +153,11 @@ class MixedRows:
         out = np.zeros(self.width)
         out[: self.n_labels] = vector
         return out
+
+
+def min_dense(n_labels: int) -> float:
+    """Labels from which on a feature gets a dense row."""
+    return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.uint32]:
