@@ -101,3 +101,54 @@ def test_rejects_a_damaged_state(blob, offsets):
     state = {"blob": np.array(blob, np.uint8), "offsets": np.array(offsets, np.int64)}
     with pytest.raises(InputError, match="damaged"):
         Vocabulary.__new__(Vocabulary).__setstate__(state)
+
+
+def stored(names):
+    """The same vocabulary, as it comes from a file: without Python strings."""
+    return through_pickle(Vocabulary(names))
+
+
+@given(st.lists(any_text, unique=True, max_size=20), st.data())
+def test_both_forms_answer_alike(names, data):
+    vocabulary = Vocabulary(names)
+    for question in (list, len, hash, repr, Vocabulary.__getstate__):
+        np.testing.assert_equal(question(stored(names)), question(vocabulary))
+    for one, other in ((stored(names), vocabulary), (vocabulary, stored(names))):
+        assert one == other
+        assert one != Vocabulary([*names, "".join(names) + "?"])
+    for position in range(-len(names), len(names)):
+        assert stored(names)[position] == names[position]
+    with pytest.raises(IndexError):
+        stored(names)[len(names)]
+    kept = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(names), max_size=len(names))), bool
+    )
+    expected = [name for name, keep in zip(names, kept, strict=True) if keep]
+    assert list(vocabulary.select(kept)) == list(stored(names).select(kept)) == expected
+
+
+def test_a_vocabulary_that_differs_only_in_its_cuts():
+    assert stored(["ab", "c"]) != stored(["a", "bc"])
+    assert stored(["ab"]) != stored(["ab", ""])
+
+
+def test_the_table_is_made_of_either_form():
+    for vocabulary in (Vocabulary(["b", "é", ""]), stored(["b", "é", ""])):
+        assert vocabulary.table.find([["", "é", "e", "b"]], 4).tolist() == [2, 1, -1, 0]
+        assert vocabulary.table is vocabulary.table
+        assert Vocabulary.from_table(vocabulary.table) == vocabulary
+
+
+def test_the_state_cannot_be_changed_through_what_was_handed_out():
+    vocabulary = Vocabulary(["a", "b"])
+    for array in vocabulary.__getstate__().values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_a_name_that_is_stored_twice_is_found_out():
+    state = {"blob": np.frombuffer(b"aa", np.uint8), "offsets": np.array([0, 1, 2])}
+    vocabulary = Vocabulary.__new__(Vocabulary)
+    vocabulary.__setstate__(state)
+    with pytest.raises(InputError, match="twice"):
+        _ = vocabulary.table

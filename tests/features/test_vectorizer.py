@@ -1,11 +1,12 @@
 import pickle
 from collections import Counter, OrderedDict
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from seqlab.data import InputError, Sequences
 from seqlab.features import SequenceVectorizer
-from seqlab.features import vectorizer as module
+from seqlab.features import step_reader as module
 
 words = st.sampled_from(["a", "b", "c", "d=e", "é"])
 values = st.one_of(
@@ -56,6 +57,7 @@ def as_dicts(vectorizer, sequences):
     ]
 
 
+@settings(deadline=None)  # the first call compiles
 @given(st.one_of(dicts, bags))
 def test_agrees_with_the_slow_way(X):
     vectorizer = SequenceVectorizer()
@@ -266,3 +268,19 @@ def test_inverse_transform_takes_matrices():
     assert vectorizer.inverse_transform([np.array([[0, 2.0]])]) == [[{"b": 2}]]
     with pytest.raises(InputError, match=r"X\[1\] has 3 columns but the vocabulary has 2 names"):
         vectorizer.inverse_transform([sp.csr_matrix((0, 2)), sp.csr_matrix((1, 3))])
+
+
+def test_sequences_may_be_views_of_one_stream():
+    rows = [("a", ["x"]), ("a", ["y"]), ("b", ["x"]), ("c", ["z"])]
+    groups = ((row for _, row in group) for _, group in groupby(rows, key=lambda row: row[0]))
+    sequences = SequenceVectorizer().fit_transform(groups)
+    assert sequences.lengths.tolist() == [2, 1, 1]
+    assert sequences.matrix.toarray().tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
+
+
+def test_the_kind_comes_from_the_first_step_of_all(monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 2)
+    X = [[], [], [], [["a"], {"b"}], [["a"]], [{"a": 1}]]
+    with pytest.raises(InputError, match=r"X\[5\]\[0\] is a dict but X\[3\]\[0\] is a bag"):
+        SequenceVectorizer().fit(X)
+    assert SequenceVectorizer().fit_transform(X[:5]).lengths.tolist() == [0, 0, 0, 2, 1]

@@ -9,6 +9,7 @@ scikit-learn's splitters need to cut it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.vocabulary import Vocabulary
 
 # A C-contiguous float64 array or a CSR matrix with int32 indices (which type checkers cannot tell apart).
 Matrix: TypeAlias = Any
@@ -32,8 +34,8 @@ class Sequences:
         The steps of all sequences, one below the other.
     offsets : array of shape (n_sequences + 1,)
         Row where each sequence begins; the last entry is ``n_steps``. Empty sequences are allowed.
-    feature_names : sequence of str, optional
-        Names of the columns.
+    feature_names : sequence of str or Vocabulary, optional
+        Names of the columns; of a vocabulary they are made when someone asks for them.
 
     Examples
     --------
@@ -46,23 +48,31 @@ class Sequences:
     array([[0., 0., 1.]])
     """
 
-    __slots__ = ("feature_names", "matrix", "offsets")
+    __slots__ = ("_names", "matrix", "offsets")
 
     matrix: Matrix
     offsets: NDArray[np.int64]
-    feature_names: NDArray[np.object_] | None
+    _names: NDArray[np.object_] | Vocabulary | None
 
     def __init__(
-        self, matrix: Any, offsets: ArrayLike, *, feature_names: ArrayLike | None = None
+        self,
+        matrix: Any,
+        offsets: ArrayLike,
+        *,
+        feature_names: ArrayLike | Vocabulary | None = None,
     ) -> None:
         self.matrix = _canonical_matrix(matrix)
         self.offsets = _canonical_offsets(offsets, self.matrix.shape[0])
-        self.feature_names = None
+        self._names = None
         if feature_names is not None:
-            self.feature_names = np.asarray(feature_names, dtype=object)
-            if self.feature_names.shape != (self.matrix.shape[1],):
+            if isinstance(feature_names, Vocabulary):
+                self._names, shape = feature_names, (len(feature_names),)
+            else:
+                self._names = np.asarray(feature_names, dtype=object)
+                shape = self._names.shape
+            if shape != (self.matrix.shape[1],):
                 raise InputError(
-                    f"feature_names has {self.feature_names.size} entries but the matrix has "
+                    f"feature_names has {math.prod(shape)} entries but the matrix has "
                     f"{self.matrix.shape[1]} columns"
                 )
 
@@ -92,8 +102,13 @@ class Sequences:
         """Wrap parts cut from other `Sequences`, without checking them again."""
         new = cls.__new__(cls)
         offsets.flags.writeable = False
-        new.matrix, new.offsets, new.feature_names = matrix, offsets, names
+        new.matrix, new.offsets, new._names = matrix, offsets, names
         return new
+
+    @property
+    def feature_names(self) -> NDArray[np.object_] | None:
+        """Names of the columns, shape (n_features,), or None."""
+        return self._names.names if isinstance(self._names, Vocabulary) else self._names
 
     @property
     def n_sequences(self) -> int:
@@ -148,7 +163,7 @@ class Sequences:
         # Rows of the chosen sequences: each row is its sequence's start plus its place in it.
         place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         rows = np.repeat(self.offsets[:-1][chosen], lengths) + place
-        return Sequences._of_checked(self.matrix[rows], offsets, self.feature_names)
+        return Sequences._of_checked(self.matrix[rows], offsets, self._names)
 
     def split(self, stacked: Any) -> list[Any]:
         """Cut an array with one row per step into one piece per sequence."""
@@ -167,7 +182,7 @@ class Sequences:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {"matrix": self.matrix, "offsets": self.offsets, "feature_names": self._names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(  # type: ignore[misc]

@@ -1,24 +1,30 @@
 """Vocabulary: an immutable ordered set of strings, stored as one block of bytes.
 
-The position of a name is its column number. In memory a vocabulary is a list of names and, once
-someone asks for positions, a dict. On disk and between processes it is one UTF-8 blob and the
-offset of each name in it: two arrays, whatever the number of names and whatever they contain
-(line breaks, NUL, lone surrogates from undecodable input).
+The position of a name is its column number. On disk and between processes a vocabulary is one UTF-8
+blob and the offset of each name in it: two arrays, whatever the number of names and whatever they
+contain (line breaks, NUL, lone surrogates from undecodable input). In memory it is what it was made
+from, the names or the blob; the rest (names, dict of positions, table of the bytes) is made when
+someone asks for it. Learning, tagging, saving and loading need no Python string per name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.string_table import ERRORS, StringTable
 
-# Lone surrogates stand for bytes that were not UTF-8 where the text was read; keep them.
-_ERRORS = "surrogatepass"
+
+class _Stored(NamedTuple):
+    """The names as arrays; both read-only."""
+
+    blob: NDArray[np.uint8]
+    offsets: NDArray[np.int64]  # (n_names + 1,)
 
 
 class Vocabulary:
@@ -35,6 +41,8 @@ class Vocabulary:
         The names; read-only.
     index : dict of str to int
         Position of each name; built on first use. Not to be changed.
+    table : StringTable
+        The same for many strings at once; built on first use. Not to be changed.
 
     Examples
     --------
@@ -43,51 +51,115 @@ class Vocabulary:
     (3, 1, 'bias', False)
     """
 
+    # Each is None until it is needed, but `_names` and `_stored` are never both None. What is derived is
+    # finished before it is assigned, and the same whoever derives it: threads may meet here.
+    _names: list[str] | None
+    _stored: _Stored | None
+    _index: dict[str, int] | None
+    _array: NDArray[np.object_] | None
+    _table: StringTable | None
+
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names: list[str] = list(names)
-        self._index: dict[str, int] | None = None
-        self._array: NDArray[np.object_] | None = None
-        for position, name in enumerate(self._names):
+        given = list(names)
+        for position, name in enumerate(given):
             if not isinstance(name, str):
                 raise InputError(
                     f"name {position} of a vocabulary is {type(name).__name__}, not a string"
                 )
-        if len(self.index) != len(self._names):
-            raise InputError(f"a vocabulary has {_first_repeated(self._names)!r} twice")
+        self._set(names=given)
+        if len(self.index) != len(given):
+            raise InputError(f"a vocabulary has {_first_repeated(given)!r} twice")
+
+    def _set(
+        self,
+        *,
+        names: list[str] | None = None,
+        stored: _Stored | None = None,
+        index: dict[str, int] | None = None,
+        table: StringTable | None = None,
+    ) -> None:
+        self._names, self._stored, self._index, self._table = names, stored, index, table
+        self._array = None
 
     @classmethod
     def from_index(cls, index: dict[str, int]) -> Vocabulary:
         """Take over a dict whose values are 0, 1, 2, ... in the order of its keys, unchecked."""
-        vocabulary = cls()
-        vocabulary._names = list(index)
-        vocabulary._index = index
+        vocabulary = cls.__new__(cls)
+        vocabulary._set(names=list(index), index=index)
+        return vocabulary
+
+    @classmethod
+    def from_table(cls, table: StringTable) -> Vocabulary:
+        """Take over a table, to which nothing may be added any more."""
+        table.trim()
+        vocabulary = cls.__new__(cls)
+        vocabulary._set(stored=_locked(table.blob, table.offsets), table=table)
+        return vocabulary
+
+    def select(self, kept: NDArray[np.bool_]) -> Vocabulary:
+        """Vocabulary of some of the names, in the same order.
+
+        Parameters
+        ----------
+        kept : bool array of shape (n_names,)
+        """
+        blob, offsets = self._arrays()
+        sizes = np.diff(offsets)
+        bounds = np.zeros(int(kept.sum()) + 1, dtype=np.int64)
+        np.cumsum(sizes[kept], out=bounds[1:])
+        vocabulary = Vocabulary.__new__(Vocabulary)
+        vocabulary._set(stored=_locked(blob[np.repeat(kept, sizes)], bounds))
         return vocabulary
 
     @property
     def index(self) -> dict[str, int]:
         """Position of each name."""
         if self._index is None:
-            self._index = dict(zip(self._names, range(len(self._names)), strict=True))
+            names = self._list()
+            self._index = dict(zip(names, range(len(names)), strict=True))
         return self._index
 
     @property
     def names(self) -> NDArray[np.object_]:
         """The names as an object array."""
         if self._array is None:
-            array = np.empty(len(self._names), dtype=object)
-            array[:] = self._names
+            array = np.empty(len(self), dtype=object)
+            array[:] = self._list()
             array.flags.writeable = False
             self._array = array
         return self._array
 
+    @property
+    def table(self) -> StringTable:
+        """The names as a table of bytes."""
+        if self._table is None:
+            self._table = StringTable.of(*self._arrays())
+        return self._table
+
+    def _list(self) -> list[str]:
+        if self._names is None:
+            self._names = _split(*self._arrays())
+        return self._names
+
+    def _arrays(self) -> _Stored:
+        if self._stored is None:
+            self._stored = _join(self._list())
+        return self._stored
+
     def __len__(self) -> int:
-        return len(self._names)
+        if self._names is not None:
+            return len(self._names)
+        return self._arrays().offsets.size - 1
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._list())
 
     def __getitem__(self, position: int) -> str:
-        return self._names[position]
+        if self._names is not None:
+            return self._names[position]
+        place = range(len(self))[position]
+        blob, offsets = self._arrays()
+        return blob[offsets[place] : offsets[place + 1]].tobytes().decode("utf-8", ERRORS)
 
     def __contains__(self, name: object) -> bool:
         return name in self.index
@@ -95,34 +167,54 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self._names == other._names
+        if self._names is not None and other._names is not None:
+            return self._names == other._names
+        ours, theirs = self._arrays(), other._arrays()
+        return np.array_equal(ours.offsets, theirs.offsets) and np.array_equal(
+            ours.blob, theirs.blob
+        )
 
     def __hash__(self) -> int:
-        return hash((len(self._names), *self._names[:8]))
+        return hash((len(self), *self._first(8)))
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self._names[:3]))
+        shown = ", ".join(map(repr, self._first(3)))
         return f"Vocabulary({len(self)} names: {shown}{', ...' if len(self) > 3 else ''})"
 
+    def _first(self, n: int) -> list[str]:
+        return [self[position] for position in range(min(n, len(self)))]
+
     def __getstate__(self) -> dict[str, NDArray[Any]]:
-        joined = "".join(self._names)
-        blob = joined.encode("utf-8", _ERRORS)
-        offsets = np.zeros(len(self._names) + 1, dtype=np.int64)
-        if len(blob) == len(joined):  # all ASCII: a character is a byte
-            sizes: Iterable[int] = map(len, self._names)
-        else:
-            sizes = (len(name.encode("utf-8", _ERRORS)) for name in self._names)
-        np.cumsum(np.fromiter(sizes, np.int64, len(self._names)), out=offsets[1:])
-        return {"blob": np.frombuffer(blob, dtype=np.uint8), "offsets": offsets}
+        return self._arrays()._asdict()
 
     def __setstate__(self, state: dict[str, NDArray[Any]]) -> None:
-        self._names = _split(np.asarray(state["blob"]), np.asarray(state["offsets"]))
-        self._index = None
-        self._array = None
+        blob, offsets = np.asarray(state["blob"]), np.asarray(state["offsets"])
+        _check(blob, offsets)
+        self._set(stored=_locked(blob, offsets))
 
 
-def _split(blob: NDArray[Any], offsets: NDArray[Any]) -> list[str]:
-    """Cut the blob at the offsets, after checking that they are what `__getstate__` writes."""
+def _locked(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> _Stored:
+    """Read-only views: what is handed out as state is ours."""
+    stored = _Stored(blob.view(), offsets.view())
+    for array in stored:
+        array.flags.writeable = False
+    return stored
+
+
+def _join(names: list[str]) -> _Stored:
+    joined = "".join(names)
+    blob = joined.encode("utf-8", ERRORS)
+    offsets = np.zeros(len(names) + 1, dtype=np.int64)
+    if len(blob) == len(joined):  # all ASCII: a character is a byte
+        sizes: Iterable[int] = map(len, names)
+    else:
+        sizes = (len(name.encode("utf-8", ERRORS)) for name in names)
+    np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=offsets[1:])
+    return _locked(np.frombuffer(blob, dtype=np.uint8), offsets)
+
+
+def _check(blob: NDArray[Any], offsets: NDArray[Any]) -> None:
+    """Refuse arrays that `__getstate__` cannot have written."""
     sound = (
         blob.dtype == np.uint8
         and blob.ndim == 1
@@ -131,19 +223,30 @@ def _split(blob: NDArray[Any], offsets: NDArray[Any]) -> list[str]:
         and offsets.size > 0
         and offsets[0] == 0
         and offsets[-1] == blob.size
-        and not np.any(np.diff(offsets) < 0)
+        and not np.any(offsets[1:] < offsets[:-1])
     )
     if not sound:
         raise InputError("the stored state of a vocabulary is damaged")
-    data = blob.tobytes()
-    bounds = offsets.tolist()
     try:
-        text = data.decode("utf-8", _ERRORS)
-        if len(text) == len(data):
-            return [text[a:b] for a, b in pairwise(bounds)]
-        return [data[a:b].decode("utf-8", _ERRORS) for a, b in pairwise(bounds)]
+        blob.tobytes().decode("utf-8", ERRORS)
     except UnicodeDecodeError as error:
         raise InputError(f"the stored state of a vocabulary is damaged: {error}") from None
+    # The whole is sound, so its pieces are where none begins inside a character.
+    begins = offsets[offsets < blob.size]
+    if np.any(blob[begins] & 0xC0 == 0x80):
+        raise InputError(
+            "the stored state of a vocabulary is damaged: a name begins inside a character"
+        )
+
+
+def _split(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
+    """Cut the blob at the offsets."""
+    data = blob.tobytes()
+    bounds = offsets.tolist()
+    if data.isascii():
+        text = data.decode("ascii")
+        return [text[a:b] for a, b in pairwise(bounds)]
+    return [data[a:b].decode("utf-8", ERRORS) for a, b in pairwise(bounds)]
 
 
 def _first_repeated(names: list[str]) -> str:

@@ -1,0 +1,298 @@
+"""Compiled kernels of `StringTable`: strings as bytes in, numbers out.
+
+A batch of strings is one array of bytes: string ``i`` ends before ``ends[i]``, and ``gap`` bytes
+separate it from the next (1 where strings are joined by NUL, 0 in the blob of a vocabulary). Arrays
+of bytes have `PADDING` bytes more than they use, so that strings can be read eight bytes at a time.
+
+The table uses open addressing: ``slots`` (a power of two of them, at most half full) holds 0 or
+``hash << 32 | number + 1``, so that only strings with equal hashes are compared, byte for byte: two
+strings are never confused. The slot of a hash is its low bits, hence a table grows without reading
+its strings again.
+
+Memory latency bounds the lookups (slot, offset and bytes of a string are three places), hence each is
+fetched some strings ahead; the mispredicted end of each string bounds the hashing.
+"""
+
+# An intrinsic is called without the typing context it is declared with.
+# mypy: disable-error-code="call-arg, var-annotated"
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Ints: TypeAlias = NDArray[Any]
+
+PADDING = 8
+
+_WORD = ir.IntType(64)
+_ONE = np.uint64(1)
+_BYTE = np.uint64(8)
+_HALF = np.uint64(32)
+_TOP = np.uint64(33)  # leaves 31 bits: hashes stay positive as int64
+_LOW_BITS = np.uint64(0x0101010101010101)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
+_NUMBER = 0xFFFFFFFF
+_AHEAD = 16  # strings between one access to memory and the next that needs it
+
+
+@intrinsic
+def _load_word(typing_context: Any, data: Any, place: Any) -> Any:
+    """Eight bytes from any place as uint64, the first byte lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.gep(array.data, [args[1]])
+        word = builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(data, types.int64), generate
+
+
+@intrinsic
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Number of zero bits below the lowest set one."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _fetch(typing_context: Any, array: Any, place: Any) -> Any:
+    """Ask for an element that will be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        struct = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.bitcast(builder.gep(struct.data, [args[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(function, [address, number(0), number(3), number(1)])  # to read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@njit(inline="always")
+def _stir(h: Any, word: Any) -> Any:
+    h = (h ^ word) * _MULTIPLIER
+    return h ^ (h >> _HALF)
+
+
+@njit(inline="always")
+def _first_bytes(word: Any, n: Any) -> Any:
+    """The word with all but its first ``n < 8`` bytes zero."""
+    return word & ((_ONE << (n * _BYTE)) - _ONE)
+
+
+@njit(inline="always")
+def _finish(h: Any, last: Any, length: Any) -> Any:
+    return np.int64(_stir(_stir(h, last), np.uint64(length)) >> _TOP)
+
+
+@njit(cache=True, nogil=True)
+def split_and_hash(data: Bytes, n_bytes: int, ends: Ints, hashes: Ints) -> bool:
+    """Find and hash strings that are joined by NUL and followed by one.
+
+    Parameters
+    ----------
+    data : uint8 array of at least n_bytes + PADDING, zero from n_bytes on
+    n_bytes : int
+    ends : int64 array of shape (n_strings,)
+        Receives where each string ends.
+    hashes : int64 array of shape (n_strings,)
+        Receives 31-bit hashes.
+
+    Returns
+    -------
+    bool
+        Whether there are exactly n_strings; False where a string holds a NUL itself.
+    """
+    place = 0
+    for i in range(ends.size):
+        begin = place
+        h = np.uint64(0)
+        while True:
+            word = _load_word(data, place)
+            # The lowest high bit that survives marks the first zero byte.
+            zeros = (word - _LOW_BITS) & ~word & _HIGH_BITS
+            if zeros:
+                break
+            h = _stir(h, word)
+            place += 8
+        n = _trailing_zeros(zeros) // _BYTE
+        place += np.int64(n)
+        ends[i] = place
+        hashes[i] = _finish(h, _first_bytes(word, n), place - begin)
+        place += 1
+        if place > n_bytes:
+            return i == ends.size - 1
+    return False
+
+
+@njit(cache=True, nogil=True)
+def hash_strings(data: Bytes, ends: Ints, gap: int, hashes: Ints) -> None:
+    """Hash strings whose ends are known, as `split_and_hash` does."""
+    begin = 0
+    for i in range(ends.size):
+        length = ends[i] - begin
+        place = begin
+        h = np.uint64(0)
+        while place + 8 <= ends[i]:
+            h = _stir(h, _load_word(data, place))
+            place += 8
+        last = _first_bytes(_load_word(data, place), np.uint64(ends[i] - place))
+        hashes[i] = _finish(h, last, length)
+        begin = ends[i] + gap
+
+
+@njit(inline="always")
+def _equal(a: Bytes, in_a: int, b: Bytes, in_b: int, length: int) -> bool:
+    while length >= 8:
+        if _load_word(a, in_a) != _load_word(b, in_b):
+            return False
+        in_a += 8
+        in_b += 8
+        length -= 8
+    difference = _load_word(a, in_a) ^ _load_word(b, in_b)
+    return _first_bytes(difference, np.uint64(length)) == np.uint64(0)
+
+
+@njit(inline="always")
+def _probe(
+    data: Bytes, begin: int, end: int, h: int, slots: Ints, blob: Bytes, offsets: Ints
+) -> tuple[int, int]:
+    """Number of a string, or -1, and the slot where the search ended."""
+    slot = h & (slots.size - 1)
+    while True:
+        entry = slots[slot]
+        if entry == 0:
+            return -1, slot
+        if entry >> 32 == h:
+            number = (entry & _NUMBER) - 1
+            first = offsets[number]
+            length = offsets[number + 1] - first
+            if length == end - begin and _equal(data, begin, blob, first, length):
+                return number, slot
+        slot = (slot + 1) & (slots.size - 1)
+
+
+@njit(inline="always")
+def _fetch_ahead(i: int, hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> None:
+    """Bring nearer what the strings after the i-th will be compared with."""
+    mask = slots.size - 1
+    if i + 3 * _AHEAD < hashes.size:
+        _fetch(slots, hashes[i + 3 * _AHEAD] & mask)
+    # In an empty slot the number is 0: a harmless place.
+    if i + 2 * _AHEAD < hashes.size:
+        _fetch(offsets, slots[hashes[i + 2 * _AHEAD] & mask] & _NUMBER)
+    if i + _AHEAD < hashes.size:
+        end = slots[hashes[i + _AHEAD] & mask] & _NUMBER
+        _fetch(blob, offsets[max(end - 1, 0)])
+
+
+@njit(cache=True, nogil=True)
+def find_strings(
+    data: Bytes,
+    ends: Ints,
+    hashes: Ints,
+    slots: Ints,
+    blob: Bytes,
+    offsets: Ints,
+    out: Ints,
+) -> None:
+    """Look up strings that are joined by NUL.
+
+    Parameters
+    ----------
+    data : uint8 array
+    ends, hashes : int64 arrays of shape (n_strings,)
+    slots : int64 array, a power of two long
+    blob : uint8 array
+        The strings of the table.
+    offsets : int64 array
+        Where each of them begins, and the last one ends.
+    out : int32 array of shape (n_strings,)
+        Receives the numbers; -1 for what is not in the table.
+    """
+    begin = 0
+    for i in range(ends.size):
+        _fetch_ahead(i, hashes, slots, blob, offsets)
+        out[i], _ = _probe(data, begin, ends[i], hashes[i], slots, blob, offsets)
+        begin = ends[i] + 1
+
+
+@njit(cache=True, nogil=True)
+def add_strings(
+    data: Bytes,
+    ends: Ints,
+    hashes: Ints,
+    slots: Ints,
+    blob: Bytes,
+    offsets: Ints,
+    n_known: int,
+    out: Ints,
+) -> int:
+    """Look up strings that are joined by NUL, and give new ones the next numbers.
+
+    As `find_strings`; slots, blob and offsets have room for all the strings.
+
+    Returns
+    -------
+    int
+        Number of strings in the table now.
+    """
+    begin = 0
+    for i in range(ends.size):
+        _fetch_ahead(i, hashes, slots, blob, offsets)
+        number, slot = _probe(data, begin, ends[i], hashes[i], slots, blob, offsets)
+        if number < 0:
+            number = n_known
+            place = offsets[number]
+            for k in range(begin, ends[i]):
+                blob[place] = data[k]
+                place += 1
+            n_known += 1
+            offsets[n_known] = place
+            slots[slot] = (hashes[i] << 32) | n_known
+        out[i] = number
+        begin = ends[i] + 1
+    return n_known
+
+
+@njit(cache=True, nogil=True)
+def enter_strings(hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> int:
+    """Enter the strings of a blob into empty slots.
+
+    Returns
+    -------
+    int
+        The first string that equals an earlier one, or -1.
+    """
+    for i in range(hashes.size):
+        number, slot = _probe(blob, offsets[i], offsets[i + 1], hashes[i], slots, blob, offsets)
+        if number >= 0:
+            return i
+        slots[slot] = (hashes[i] << 32) | (i + 1)
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def move_slots(old: Ints, new: Ints) -> None:
+    """Enter what is in one array of slots into a larger, empty one."""
+    for entry in old:
+        if entry:
+            slot = (entry >> 32) & (new.size - 1)
+            while new[slot]:
+                slot = (slot + 1) & (new.size - 1)
+            new[slot] = entry

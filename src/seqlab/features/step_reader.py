@@ -1,0 +1,128 @@
+"""Reading symbolic sequences: chunks of checked steps, and the place of what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from seqlab.data.convert import describe, frame_records, is_frame, refuse_step
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+
+_CHUNK = 256  # sequences converted at a time: enough to amortise the calls, little to hold
+_FAMILY: dict[type, type] = {dict: Mapping, list: Collection, set: Collection}
+
+
+class Chunk(NamedTuple):
+    """Some sequences that follow one another in X."""
+
+    first: int  # index of the first one in X
+    sequences: list[list[Any]]
+    steps: list[Any]  # of all of them
+
+
+class StepReader:
+    """Chunks of sequences of X, all of one kind of step."""
+
+    def __init__(self, X: Any) -> None:
+        if isinstance(X, str | bytes | Mapping | Set | Sequences) or sp.issparse(X) or is_frame(X):
+            raise InputError(
+                f"X is {describe(X)}: a list of sequences of dicts or of bags expected"
+            )
+        self.items = enumerate(X)
+        self.kind: type | None = None
+        self.first = ""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Give some sequences at a time, all their steps dicts or all bags."""
+        first = 0
+        # Each item is read before the next is asked for: it may be a view of one common stream.
+        while sequences := [
+            item if type(item) is list else _steps(item, f"X[{index}]")
+            for index, item in islice(self.items, _CHUNK)
+        ]:
+            steps = list(chain.from_iterable(sequences))
+            self._check_all(sequences, steps, first)
+            yield Chunk(first, sequences, steps)
+            first += len(sequences)
+
+    def _check_all(self, sequences: list[list[Any]], steps: list[Any], first: int) -> None:
+        if steps and self.kind is None:
+            index = next(i for i, sequence in enumerate(sequences, first) if sequence)
+            self._check(steps[0], f"X[{index}][0]")
+        types = set(map(type, steps))
+        if all(self.kind is _FAMILY.get(kind, type) for kind in types):
+            return
+        for index, sequence in enumerate(sequences, first):
+            for position, step in enumerate(sequence):
+                self._check(step, f"X[{index}][{position}]")
+
+    def _check(self, step: Any, place: str) -> None:
+        if isinstance(step, Mapping):
+            kind: type = Mapping
+        elif isinstance(step, tuple | str | bytes) or not isinstance(step, Collection):
+            refuse_step(step, place)
+        else:
+            kind = Collection
+        if self.kind is None:
+            self.kind, self.first = kind, place
+        if kind is not self.kind:
+            there = "a dict" if self.kind is Mapping else "a bag of strings"
+            raise InputError(
+                f"{place} is {describe(step)} but {self.first} is {there}: give one kind"
+            )
+
+
+def _steps(item: Any, place: str) -> list[Any]:
+    """Steps of one sequence, as a list."""
+    if is_frame(item):
+        item = frame_records(item)
+    elif isinstance(item, Mapping):
+        raise InputError(f"{place} is a dict: X is a list of sequences; wrap it in a list: [X]")
+    elif isinstance(item, str | bytes | Set) or sp.issparse(item) or not isinstance(item, Iterable):
+        raise InputError(f"{place} is {describe(item)}, but a sequence is a list of steps")
+    return item if isinstance(item, list) else list(item)
+
+
+def explain(chunk: Chunk) -> None:
+    """Raise the error that names the first unfit value of a chunk."""
+    for index, steps in enumerate(chunk.sequences, chunk.first):
+        for position, step in enumerate(steps):
+            place = f"X[{index}][{position}]"
+            if isinstance(step, Mapping):
+                _explain_dict(step, place)
+                continue
+            for attribute in step:
+                if not isinstance(attribute, str):
+                    raise InputError(
+                        f"{place} holds {describe(attribute)}, but a bag holds strings only"
+                    )
+
+
+def _explain_dict(step: Mapping[Any, Any], place: str) -> None:
+    for name, value in step.items():
+        where = f"{place}[{name!r}]"
+        if not isinstance(name, str):
+            raise InputError(f"{place} has the name {name!r}, but names of features are strings")
+        if isinstance(value, Mapping):
+            _explain_dict(value, where)
+        elif isinstance(value, list | tuple | Set):
+            for item in value:
+                if not isinstance(item, str):
+                    raise InputError(
+                        f"{where} holds {describe(item)}, but only strings can be listed"
+                    )
+        elif isinstance(value, numbers.Real) and not math.isfinite(value):
+            what = "NaN" if math.isnan(value) else "infinity"
+            raise InputError(f"{where} is {what}: a feature needs a finite number")
+        elif not (value is None or isinstance(value, str | numbers.Real | np.bool_)):
+            raise InputError(
+                f"{where} is {describe(value)}: a feature is a string, a number, a bool, a list of "
+                "strings or a dict"
+            )
