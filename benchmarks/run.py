@@ -17,6 +17,11 @@ SCRIPTS = [
     "phrases.py",
     "combinators.py",
     "stacking.py",
+    "start_up.py",
+    "command_line.py",
+    "long_sequence.py",
+    "robustness.py",
+    "plots.py",
 ]
 
 if __name__ == "__main__":

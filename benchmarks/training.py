@@ -7,6 +7,7 @@ The same attributes, parameters and penalty (c2 = 1, no boundary weights, observ
 from __future__ import annotations
 
 import time
+from itertools import accumulate
 
 from _common import clock, conll2000, keep, main, peak_memory, table
 
@@ -31,6 +32,10 @@ def crfsuite():
             trainer.train(file.name)
         record["memory"] = peak_memory() - record["memory before"]
         record["objective"] = trainer.logparser.last_iteration["loss"]
+        iterations = trainer.logparser.iterations
+        seconds = accumulate(float(iteration["time"]) for iteration in iterations)
+        losses = (iteration["loss"] for iteration in iterations)
+        record["trajectory"] = list(zip(seconds, losses, strict=True))
         tagger = pycrfsuite.Tagger()
         tagger.open(file.name)
         X_test, y_test = conll2000("test")
@@ -74,6 +79,10 @@ def _describe(model, record, vectorizer):
         X_test = vectorizer.transform(X_test)
     record["objective"] = model.objective_
     record["iterations"] = model.n_iter_
+    if "train" in record:
+        seconds, losses = model.history_["seconds"], model.history_["objective"]
+        set_up = record["train"] - seconds[-1]
+        record["trajectory"] = [(set_up + a, b) for a, b in zip(seconds, losses, strict=True)]
     record["f1"] = span_f1(y_test, model.predict(X_test))
     return record
 
