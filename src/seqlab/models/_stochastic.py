@@ -11,9 +11,11 @@ from seqlab.structures._sgd_kernel import sgd_pass
 
 Floats = NDArray[np.float64]
 STRETCH = 64
-# Sequences between two looks at the frequent weights, and how many of those to one look at all weights.
+# Sequences between two looks at the frequent weights; how many of those to one look at all weights, and to
+# one shrinkage of the frequent ones.
 PART = 256
 PARTS_PER_LOOK = 8
+PARTS_PER_SHRINKAGE = 4
 DAMPING = 0.2
 
 
@@ -37,8 +39,6 @@ class StochasticPasses:
         n_labels = structure.n_labels
         self._objective = objective
         self._rate = rate
-        self._step = 0
-        self._scale = 1.0  # of the weights of rare features
         self._rows = rows.new_rows()
         self._state = np.zeros(rows.n_weights)
         self._pairwise = np.zeros((n_labels, n_labels))
@@ -48,6 +48,15 @@ class StochasticPasses:
         self._has_row = rows.new_rows()
         rows.spread(np.ones(rows.n_weights), self._has_row)
         self._set_shares()
+        self.restart()
+
+    def restart(self) -> None:
+        """Back to zero weights."""
+        self._step = 0
+        self._scale = 1.0  # of the weights of rare features
+        self._shrinkage = 0.0  # owed to the others
+        for weights in (self._rows, self._state, self._pairwise, self._boundaries):
+            weights[:] = 0.0
 
     def _set_shares(self) -> None:
         """The share of the rate that each weight of a frequent feature gets."""
@@ -86,6 +95,8 @@ class StochasticPasses:
         state, n_looks, total = mean[structure.slices["state"]], 0, 0.0
         for i, part in enumerate(parts):
             total += self._run_part(part)
+            if i % PARTS_PER_SHRINKAGE == PARTS_PER_SHRINKAGE - 1 or i == len(parts) - 1:
+                self._shrink()
             mean_rows += self._rows
             mean_pairwise += self._pairwise
             mean_boundaries += self._boundaries
@@ -114,11 +125,14 @@ class StochasticPasses:
             objective.codes, objective.miss, objective.weight,
             self._decay, self._rate, self._step, self._scale,
         )  # fmt: skip
-        shrinkage = (
-            self._decay * order.size * self._rate / (1.0 + self._decay * self._rate * self._step)
-        )
-        self._rows *= self._has_row
-        self._rows *= np.exp(-shrinkage * self._row_share)[:, None]
-        self._pairwise *= np.exp(-shrinkage * self._pairwise_share)
-        self._boundaries *= np.exp(-shrinkage * self._boundary_share)
+        speed = self._rate / (1.0 + self._decay * self._rate * self._step)
+        self._shrinkage += self._decay * speed * order.size
         return total
+
+    def _shrink(self) -> None:
+        """What the penalty takes from the frequent weights; and clear what is no weight of the model."""
+        self._rows *= self._has_row
+        self._rows *= np.exp(-self._shrinkage * self._row_share)[:, None]
+        self._pairwise *= np.exp(-self._shrinkage * self._pairwise_share)
+        self._boundaries *= np.exp(-self._shrinkage * self._boundary_share)
+        self._shrinkage = 0.0

@@ -52,8 +52,8 @@ def warm_start(objective: FastChainLikelihood) -> Floats | None:
     """
     random = np.random.default_rng(0)
     n_sequences = len(objective.X)
-    rate = _choose_rate(objective, random.permutation(n_sequences)[:N_SAMPLE])
-    passes, before = StochasticPasses(objective, rate), math.inf
+    passes = _with_a_rate(objective, random.permutation(n_sequences)[:N_SAMPLE])
+    before = math.inf
     for n_done in range(1, MAX_PASSES + 1):
         met, mean = passes.run(random.permutation(n_sequences))
         met += objective.c2 * dot(mean, mean)
@@ -110,17 +110,21 @@ def scales(
 
 def _mean_square(objective: FastChainLikelihood) -> float:
     """Of the values of features: 1 for text."""
+    if objective.rows.is_unit:
+        return 1.0
     values = objective.X.matrix.data
     return max(float(np.mean(values * values)), 1e-300) if values.size else 1.0
 
 
-def _choose_rate(objective: FastChainLikelihood, sample: NDArray[np.int64]) -> float:
-    """`RATE` for features of size 1, halved until a sample is learnt rather than unlearnt."""
+def _with_a_rate(objective: FastChainLikelihood, sample: NDArray[np.int64]) -> StochasticPasses:
+    """Passes at `RATE`, for features of size 1, halved until a sample is learnt rather than unlearnt."""
     rate = RATE / _mean_square(objective)
     at_zero = objective.loss_at_zero() * sample.size / max(len(objective.X), 1)
     for _ in range(MAX_HALVINGS):
-        loss, _ = StochasticPasses(objective, rate).run(sample)
+        passes = StochasticPasses(objective, rate)
+        loss, _ = passes.run(sample)
         if loss < at_zero:
             break
         rate *= 0.5
-    return rate
+    passes.restart()
+    return passes

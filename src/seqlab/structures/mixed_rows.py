@@ -53,6 +53,8 @@ class MixedRows:
     width : int
         Labels, padded for vector loops.
     arrays : RowArrays
+    is_unit : bool
+        Whether every value of the data is 1.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class MixedRows:
         self._in_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
         unit = X.nnz == 0 or bool(X.data.min() == 1.0 and X.data.max() == 1.0)
+        self.is_unit = unit
         arrays = RowArrays(
             dense_ptr,
             np.empty(dense_ptr[-1], dtype=np.uint32),
