@@ -189,6 +189,24 @@ def test_smoothed_counts():
     assert weighted.start_.tolist() == [0.25, 0.75]
 
 
+def test_a_label_that_only_ends_sequences():
+    """It is followed by what is frequent; one odd example does not take over the sequences."""
+    table = [[0.5, 0.3, 0.2]]
+    X, y = [np.zeros((4, 1)), np.zeros((2, 1))], [["a", "a", "b", "a"], ["b", "z"]]
+    plain = ClassifierHMM(Lookup(table), smoothing=0, constraints=None).fit(X, y)
+    np.testing.assert_allclose(plain.transitions_[2], [3 / 6, 2 / 6, 1 / 6])
+    smooth = ClassifierHMM(Lookup(table), smoothing=1, constraints=None).fit(X, y)
+    np.testing.assert_allclose(smooth.transitions_[2], [4 / 9, 3 / 9, 2 / 9])
+    X, y = data()
+    X_odd, y_odd = [*X, X[0][:1]], [*y, ["odd"]]
+    for divide in ("propagated", "marginal"):
+        # Calibration makes of one example a probability of some hundredths, everywhere.
+        model = ClassifierHMM(RidgeClassifier(), divide_by_prior=divide).fit(X_odd, y_odd)
+        found = np.concatenate(model.predict(X))
+        assert (found == "odd").mean() < 0.02
+        assert model.score(X, y) > 0.6
+
+
 def test_auto_forbids_what_is_missing_against_all_odds():
     random = np.random.default_rng(0)
     y = [["a", "b", "c"] * 20] * 2

@@ -211,7 +211,11 @@ def test_bad_numbers_are_named():
         HMM(emissions="multinomial", allow_missing=True).fit(broken(np.nan), labels)
     with pytest.raises(InputError, match=r"X\[1\] position 1 feature 0 is 0\.5, but categorical"):
         HMM(emissions="categorical").fit(broken(0.5), labels)
-    with pytest.raises(InputError, match="covariance='diag'"):
+    auto = HMM(allow_missing=True).fit(broken(np.nan), labels)
+    assert auto.emission_kind_ == "gaussian"  # whole numbers, but counts are never missing
+    with pytest.raises(
+        InputError, match=r"X\[1\] position 1 feature 0 is nan, but .* covariance='diag'"
+    ):
         HMM(covariance="full", emissions="gaussian", allow_missing=True).fit(broken(np.nan), labels)
     fitted = HMM(emissions="multinomial").fit(X, labels)
     with pytest.raises(InputError, match=r"X\[1\] position 1 feature 0 is -3"):
@@ -230,6 +234,12 @@ def test_bad_symbols_are_named():
         HMM(emissions="categorical").fit([[{"w": "a"}, {"w": 0.5}]], [["s", "t"]])
     with pytest.raises(InputError, match="Templates"):
         HMM(emissions="categorical").fit([[["a"], ("a", "b")]], [["s", "t"]])
+    for steps, place in [([("the", "DT"), ("dog", "NN")], 0), ([["a"], ("the", "DT")], 1)]:
+        for emissions in ("auto", "bernoulli"):
+            with pytest.raises(
+                InputError, match=rf"X\[0\]\[{place}\] is a tuple of 2 strings: name them in a dict"
+            ):
+                HMM(emissions=emissions).fit([steps], [["s", "t"]])
     with pytest.raises(InputError, match="names of features are strings"):
         HMM(emissions="categorical").fit([[{"w": "a"}, {3: "b"}]], [["s", "t"]])
     fitted = HMM().fit(WORDS, y)

@@ -355,6 +355,7 @@ def test_constraints_are_respected_and_cost_as_little_as_possible(typed):
         constrained = model.predict(X, constraints=[rule])
         assert all(map(holds, constrained)), name
         assert model.set_params(constraints=(rule,)).predict(X) == constrained
+        assert quick(constraints=rule).fit(X, y).predict(X) == constrained
         model.set_params(constraints=())
         for opened, closed, a, b in zip(*proba, free, constrained, strict=True):
             if holds(a):
@@ -384,6 +385,8 @@ def test_infeasible_constraints_name_the_sequence(typed):
         quick(constraints=(CountLimit(1, type="ORG"),)).fit(X, y)
     with pytest.raises(InputError, match="no constraint on phrases"):
         model.predict(X, constraints=["LOC"])
+    with pytest.raises(InputError, match="'IOB2' is no constraint on phrases"):
+        model.predict(X, constraints="IOB2")
 
 
 def test_posteriors_that_are_given_go_straight_to_the_path():

@@ -11,7 +11,7 @@ from seqlab import papers
 from seqlab.data import InputError
 from seqlab.data.open_close import open_close_to_phrases
 from seqlab.papers import __main__ as command
-from seqlab.papers import _experiment, classifiers_in_inference
+from seqlab.papers import _experiment, classifiers_in_inference, few_labels
 from seqlab.papers._experiment import (
     Claim,
     Experiment,
@@ -116,3 +116,28 @@ def test_subject_verb_phrases(name, target):
     assert experiment.target == target
     [result] = run([experiment])
     assert result.met, result.measured
+
+
+def test_few_labels_where_the_model_is_right():
+    """The numbers of the guide, as far as they need no data; the others with `make reproduce`."""
+    names = [one.name for one in few_labels.EXPERIMENTS]
+    assert len(set(names)) == len(names) == 24
+    results = list(run(select(few_labels.EXPERIMENTS, ["drawn"])))
+    claims = check_claims(few_labels.CLAIMS, results)
+    assert len(claims) == 3
+    assert all(holds for _, holds in claims)
+    measured = {result.experiment.name: result.measured for result in results}
+    assert measured["drawn/2/labelled"] == pytest.approx(52.2, abs=1.0)
+    assert measured["drawn/2/em"] == pytest.approx(81.8, abs=1.0)
+    assert measured["drawn/all/labelled"] == pytest.approx(90.1, abs=1.0)
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set")
+def test_few_labels_of_english():
+    results = list(run(select(few_labels.EXPERIMENTS, ["ewt", "200"])))
+    assert check_claims(few_labels.CLAIMS, results) == [
+        ("ewt: 20 passes of EM harm beside 200 labelled sentences", True)
+    ]
+    measured = [result.measured for result in results]
+    assert measured == pytest.approx([69.9, 70.0, 67.8, 59.9, 67.0], abs=0.5)

@@ -286,11 +286,11 @@ def check_constraints(
 
     Parameters
     ----------
-    constraints : iterable of constraints
+    constraints : iterable of constraints, or a single one
     types : sequence
         The types of phrases there are; a constraint on any other is a mistake.
     """
-    if isinstance(constraints, PathConstraint | LinearConstraint):
+    if isinstance(constraints, PathConstraint | LinearConstraint | str):
         constraints = (constraints,)
     path: list[PathConstraint] = []
     linear: list[LinearConstraint] = []

@@ -75,19 +75,23 @@ def choose_emissions(matrix: Any) -> str:
     every row has a single 1 among zeros (two columns up)   "categorical"
     nothing but 0 and 1                                     "bernoulli"
     one column of whole numbers, none negative              "categorical"
-    several columns of whole numbers, none negative         "multinomial"
+    several of them, none missing                           "multinomial"
     else                                                    "gaussian"
     ======================================================  ===============
     """
     values = matrix if isinstance(matrix, np.ndarray) else matrix.data
-    known = values[~np.isnan(values)]
+    missing = np.isnan(values)
+    known = values[~missing]
     n_columns = matrix.shape[1]
     if ((known == 0) | (known == 1)).all():
         one_each = n_columns > 1 and (ones_per_row(matrix) == 1).all()
         return "categorical" if one_each else "bernoulli"
     if (known < 0).any() or (known != np.floor(known)).any():
         return "gaussian"
-    return "categorical" if n_columns == 1 else "multinomial"
+    if n_columns == 1:
+        return "categorical"
+    # How many events a step has is not known where some counts are missing: these are measurements.
+    return "gaussian" if missing.any() else "multinomial"
 
 
 def ones_per_row(matrix: Any) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.models._emission_kernels import (
     add_joint_normal,
@@ -24,7 +23,7 @@ from seqlab.models._emission_kernels import (
     count_moments_rows,
     count_products,
 )
-from seqlab.models._emissions import Floats, Scorer, Statistics, refuse_infinite
+from seqlab.models._emissions import Floats, Scorer, Statistics, refuse, refuse_infinite
 
 LOG_2_PI = float(np.log(2 * np.pi))
 
@@ -145,10 +144,8 @@ class FullGaussianEmissions:
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         refuse_infinite(X)
-        matrix = X.matrix.toarray() if X.is_sparse else X.matrix
-        if np.isnan(matrix).any():
-            raise InputError("X has missing values, which need covariance='diag'")
-        return matrix
+        refuse(X, np.isnan, "missing values need covariance='diag'")
+        return X.matrix.toarray() if X.is_sparse else X.matrix
 
     def scorer(self) -> Scorer:
         roots = np.linalg.cholesky(self.covariances)

@@ -87,6 +87,16 @@ def count_chain(
     return ChainCounts(at(offsets[:-1]), pairs.reshape(n_labels, n_labels), at(offsets[1:] - 1))
 
 
+def follow_by_frequency(counts: ChainCounts) -> ChainCounts:
+    """The same counts, labels that nothing followed taken to be followed by what is frequent.
+
+    Equal shares would make a label that was seen once, at an end, likely to follow itself.
+    """
+    followed = counts.transitions.any(axis=1, keepdims=True)
+    labels = counts.start + counts.transitions.sum(axis=0)
+    return counts._replace(transitions=np.where(followed, counts.transitions, labels))
+
+
 def estimate_chain(
     counts: ChainCounts, legal: Legal, smoothing: float, *, with_end: bool
 ) -> MarkovChain:

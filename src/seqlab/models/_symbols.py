@@ -30,7 +30,7 @@ class Token(list[str]):
 
 
 def wrap_strings(X: Any, *, stacked: bool) -> Any:
-    """X with every step that is a string wrapped as a `Token`; all else as it is.
+    """X with every step that is a string wrapped as a `Token`; tuples of strings refused, all else as it is.
 
     Parameters
     ----------
@@ -48,9 +48,12 @@ def wrap_strings(X: Any, *, stacked: bool) -> Any:
         return X if not isinstance(X, Iterator) else head
     last = head[-1]
     if stacked:
+        _refuse_tuples([last], "X")
         found = isinstance(last, str)
     else:
-        found = _is_plain(last) and any(step is None or isinstance(step, str) for step in last)
+        steps = last if _is_plain(last) else ()
+        _refuse_tuples(steps, f"X[{len(head) - 1}]")
+        found = any(step is None or isinstance(step, str) for step in steps)
     if not found:
         return chain(head, stream) if isinstance(X, Iterator) else X
     if stacked:
@@ -58,6 +61,17 @@ def wrap_strings(X: Any, *, stacked: bool) -> Any:
     return (
         [_token(step) for step in item] if _is_plain(item) else item for item in chain(head, stream)
     )
+
+
+def _refuse_tuples(steps: Iterable[Any], place: str) -> None:
+    """Raise an error at a step that is a tuple of strings: the form that data sets give tokens."""
+    for position, step in enumerate(steps):
+        if isinstance(step, tuple) and step and all(isinstance(one, str) for one in step):
+            raise InputError(
+                f"{place}[{position}] is a tuple of {len(step)} strings: name them in a dict "
+                "({'word': ..., 'pos': ...}), or give one of them as a plain string; overlapping "
+                "features are made by seqlab.Templates"
+            )
 
 
 def _is_plain(item: Any) -> bool:

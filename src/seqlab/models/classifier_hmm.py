@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
-from seqlab.models._markov import count_chain, estimate_chain
+from seqlab.models._markov import count_chain, estimate_chain, follow_by_frequency
 from seqlab.models._posteriors import (
     CLASSIFIER_CONSTRAINTS,
     FLOOR,
@@ -55,7 +55,8 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         step, "marginal" the frequency of the label in training, False none (the classifier's
         posterior then stands for the emission as it is, and frequent labels count twice).
     smoothing : float, default=0.1
-        Added to the count of every legal first label and transition.
+        Added to the count of every legal first label and transition. (What follows a label that training
+        shows at ends of sequences only: labels as frequent as they are altogether.)
     constraints : str, Mask or None, default="auto"
         Structural zeros: what may not follow has probability exactly 0. None: anything may; "seen": what
         training shows; the name of a tag scheme ("IOB2") or a `seqlab.inference.Mask` over
@@ -164,7 +165,9 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
             classifier = checked_classifier(self.classifier, self.calibrate)
             counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
             legal = find_legal(self, data, counts)
-            chain = estimate_chain(counts, legal, self.smoothing, with_end=False)
+            chain = estimate_chain(
+                follow_by_frequency(counts), legal, self.smoothing, with_end=False
+            )
             self.start_, self.transitions_, _ = chain
             self.may_end_ = legal.end
             position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)

@@ -63,7 +63,8 @@ class HMM(DistributionMixin, ChainLabeler):
 
         "auto" takes "categorical" for strings and for dicts of strings. For numbers: "bernoulli" where there
         is nothing but 0 and 1 ("categorical" where every step has a single 1), "multinomial" for whole
-        numbers that are not negative ("categorical" where there is one column), else "gaussian".
+        numbers that are not negative ("categorical" where there is one column; "gaussian" where some are
+        missing), else "gaussian".
     smoothing : float, default=0.1
         Added to every count of a first label, of a transition, of a symbol. 0 gives relative frequencies.
     emission_smoothing : float or None, default=None
@@ -81,7 +82,8 @@ class HMM(DistributionMixin, ChainLabeler):
     variance_floor : float, default=1e-3
         Of "gaussian": least variance at a label, as a share of the feature's overall variance.
     allow_missing : bool, default=False
-        Whether NaN may stand for a missing number: its factor is left out. (A symbol may always be None.)
+        Whether NaN may stand for a missing number: its factor is left out. Counts ("multinomial") and
+        ``covariance="full"`` know none. (A symbol may always be None.)
     max_iter : int, default=100
         Passes over the data at most, where labels are missing; one pass does where none is.
     tol : float, default=1e-4
@@ -123,10 +125,10 @@ class HMM(DistributionMixin, ChainLabeler):
     -----
     One pass costs O(T F) for T steps with F active features; decoding O(T L^2).
 
-    Labels may be unknown (``None``) or partly known (a set of labels), for single steps or for whole
-    sequences: semi-supervised learning. EM starts from the known labels, whose counts never change. Give
-    the unlabelled sequences a smaller ``sample_weight`` to trust them less. EM cannot tell apart two labels
-    of which no step is known.
+    Labels may be unknown (``None``) or partly known (a set of labels), some steps of a sequence or all of
+    them (``[None] * n_steps``): semi-supervised learning. EM starts from the known labels, whose counts
+    never change. Give the unlabelled sequences a smaller ``sample_weight`` to trust them less. EM cannot
+    tell apart two labels of which no step is known.
 
     A symbol that was never seen has the probability ``e / (c(s) + e (V + 1))`` at label s, where c(s) symbols
     of V kinds were counted. Without smoothing it is impossible, and a sequence that has it an error.

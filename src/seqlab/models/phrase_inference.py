@@ -12,7 +12,7 @@ Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,11 @@ from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.sequences import Sequences
 from seqlab.data.tags import get_scheme
 from seqlab.inference import LengthLimit, PhraseCosts, constrained_phrases
-from seqlab.inference.phrase_constraints import check_constraints
+from seqlab.inference.phrase_constraints import (
+    LinearConstraint,
+    PathConstraint,
+    check_constraints,
+)
 from seqlab.inference.phrase_program import limit_costs
 from seqlab.metrics import span_f1
 from seqlab.models._base import BaseLabeler
@@ -95,7 +99,7 @@ class PhraseInference(BaseLabeler):
         "product" cost, which never says no, needs it (0.1 to 0.3 are good values).
     max_length : int, optional
         Tokens of the longest phrase.
-    constraints : sequence of constraints, default=()
+    constraints : sequence of constraints, or a single one, default=()
         Further conditions on the phrases of a sequence: `seqlab.inference.LengthLimit`, `Covered`,
         `CountLimit`, `TypeOrder`, `Requires`. Exact; the last three by integer programming.
     scheme : str, default="IOB2"
@@ -171,7 +175,7 @@ class PhraseInference(BaseLabeler):
         "inside_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "min_probability": [Interval(Real, 0, 1, closed="both")],
         "max_length": [Interval(Integral, 1, None, closed="left"), None],
-        "constraints": ["array-like", None],
+        "constraints": ["array-like", *get_args(PathConstraint | LinearConstraint), None],
         "scheme": [str],
         "output": [str],
         "steps": [StrOptions({"auto", "tokens", "decisions"})],

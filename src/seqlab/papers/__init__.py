@@ -2,6 +2,7 @@
 
 PAPERS = {
     "classifiers": "seqlab.papers.classifiers_in_inference",
+    "few-labels": "seqlab.papers.few_labels",
     "stacking": "seqlab.papers.stacked_sequential_learning",
 }
 """Short names of the papers and their modules, each with ``TITLE``, ``EXPERIMENTS`` and ``CLAIMS``."""
