@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seqlab import LinearChainCRF, Tagger, load, save
 from seqlab.data import InputError
@@ -74,6 +78,45 @@ def test_the_basic_set_is_frozen():
     assert len(BASIC_NAMES) == 47
     assert hashlib.sha256("\n".join(BASIC_NAMES).encode()).hexdigest()[:16] == "a6d6e69bbed8f6eb"
     assert LineFeatures(features="basic").fit().get_feature_names_out().tolist() == BASIC_NAMES
+
+
+# The patterns that are written to be fast, as one would write them first.
+PLAIN = {
+    "framed": re.compile(r"^\s*([^\w\s]).*\w.*\1$"),
+    "e-mail address": re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)*"),
+    "message number": re.compile(r"<\S*\d\S*@\S+>"),
+    "host name": re.compile(r"\b[a-z][\w-]*(?:\.[\w-]+)+\.[a-z]{2,4}\b|\w!\w", re.IGNORECASE),
+}
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.one_of(
+        st.text("a.-1 @", min_size=1, max_size=12),
+        st.text("<>1@a ", min_size=1, max_size=12),
+        st.text("*|a1 \n", min_size=1, max_size=12),
+        st.lists(
+            st.sampled_from(["a", "1", "-", ".", "com", "é", "!", "_", "\u017f", " "]), max_size=10
+        ).map("".join),
+    )
+)
+def test_fast_patterns_say_what_the_plain_ones_say(line):
+    found = names_of(line)
+    read = line.expandtabs().rstrip()
+    for name, plain in PLAIN.items():
+        assert (name in found) == bool(plain.search(read)), name
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["x", "<1", "<1@", "a.", "a-", "1.a.", "*a", "1 -", "said: ", "A. ", "(", " ", "x!", "jan"],
+)
+def test_a_line_may_be_very_long(part):
+    """Time in proportion: what takes the square of the length would take minutes here."""
+    line = part * (150_000 // len(part)) + "~"
+    begin = time.process_time()
+    names_of(line)
+    assert time.process_time() - begin < 5
 
 
 def test_basic_features_know_neither_place_nor_neighbours():

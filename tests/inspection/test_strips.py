@@ -52,6 +52,35 @@ def test_colours_follow_labels_not_lanes():
     assert len(display.ax_.collections) == len(display.bars_)
 
 
+def test_labels_beyond_the_colours_are_hatched():
+    many = [[f"label {k}" for k in range(25)]]
+    display = StripDisplay.from_predictions(many, many)
+    looks = [(tuple(bars.get_facecolor()[0]), bars.get_hatch()) for bars in display.bars_]
+    assert looks[:25] == looks[25:]  # gold and predicted
+    assert len(set(looks)) == 25
+    legend = display.ax_.get_legend()
+    by_label = {
+        text.get_text(): (tuple(patch.get_facecolor()), patch.get_hatch())
+        for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True)
+    }
+    assert [by_label[label] for label in many[0]] == looks[:25]
+
+
+def test_an_error_is_seen_in_a_long_sequence():
+    """One wrong step in 100,000 is far thinner than a pixel, and still red on the picture."""
+    gold = ["t"] * 100_000
+    found = [*gold[:50_000], "s", *gold[50_001:]]
+    display = StripDisplay.from_predictions([gold], [found])
+    display.figure_.canvas.draw()
+    red, green, blue = np.asarray(display.figure_.canvas.buffer_rgba(), dtype=int)[..., :3].T
+    assert ((red - green > 60) & (red - blue > 60)).any()
+
+
+def test_steps_are_whole_numbers():
+    display = StripDisplay.from_predictions([["t", "s", "t"]], [["t", "t", "t"]])
+    assert all(tick == int(tick) for tick in display.ax_.get_xticks())
+
+
 def test_from_estimator_on_given_axes():
     X = [[["a"], ["b"]], [["a"]]]
     y = [["t", "s"], ["t"]]
@@ -69,6 +98,10 @@ def test_from_estimator_on_given_axes():
 def test_bad_input():
     with pytest.raises(InputError, match="gold has 2 sequences but predicted has 1"):
         StripDisplay.from_predictions(GOLD, FOUND[:1])
+    with pytest.raises(InputError, match="gold has 2 sequences but predicted has 1"):
+        StripDisplay.from_predictions(GOLD, FOUND[:1], max_sequences=1)
+    with pytest.raises(InputError, match=r"gold\[0\] is 'text', not a sequence of labels"):
+        StripDisplay.from_predictions(["text", "sig"], ["text", "text"])
     with pytest.raises(InputError, match=r"gold\[0\] has 12 labels but predicted\[0\] has 11"):
         StripDisplay.from_predictions(GOLD, [FOUND[0][:-1], FOUND[1]])
     with pytest.raises(InputError, match="no sequence to draw"):

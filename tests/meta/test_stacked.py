@@ -9,8 +9,15 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -51,6 +58,20 @@ class Counting(ClassifierMixin, BaseEstimator):
         return self.inner_.predict_proba(X)
 
 
+class Watching(Counting):
+    """The first column says where a row comes from; answers are kept apart from what was learned."""
+
+    overlaps: list[set[float]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.known_ = set(X[:, 0])
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        type(self).overlaps.append(self.known_ & set(X[:, 0]))
+        return super().predict_proba(X)
+
+
 class Oracle(ClassifierMixin, BaseEstimator):
     """Reads the label off the last column of narrow data; on wide data it is a logistic regression."""
 
@@ -76,6 +97,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
 @pytest.fixture(autouse=True)
 def _forget():
     Counting.calls.clear()
+    Watching.overlaps.clear()
 
 
 def random_sequences(n_labels=3, n_sequences=12, seed=0):
@@ -128,6 +150,32 @@ def test_no_leakage_at_the_second_level():
     altered = [1 - labels if i in test else labels for i, labels in enumerate(y)]
     rows = np.concatenate([np.full(len(labels), i in test) for i, labels in enumerate(y)])
     assert np.array_equal(before[rows], opinions(altered)[rows])
+
+
+@pytest.mark.parametrize(
+    ("options", "n_questions"),
+    # One question for each fold. At two levels, the stacked learners of the two folds are asked, both
+    # stages of each, and the three stacked learners (two folds, all data) have two folds each.
+    [({}, 3), ({"cv": "two_halves"}, 1), ({"cv": 2, "levels": 2}, 2 * 2 + 3 * 2)],
+)
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("own_splitter", [False, True])
+def test_nobody_is_asked_about_what_it_has_learned_from(
+    options, n_questions, grouped, own_splitter
+):
+    """Seen from the learner: sequences, or groups of them, are known or asked about, never both."""
+    X, y = random_sequences(2, n_sequences=24)
+    groups = np.arange(24) // 2 if grouped else np.arange(24)
+    X = [np.column_stack([np.full(len(x), group), x]) for x, group in zip(X, groups, strict=True)]
+    options = {"cv": 3, **options}
+    if own_splitter and options["cv"] != "two_halves":
+        options["cv"] = (GroupKFold if grouped else KFold)(options["cv"])
+    learner = StackedSequentialLearner(Watching(), window=(1, 1), random_state=0, **options)
+    learner.fit(X, y, groups=groups if grouped else None)
+    assert len(Watching.overlaps) == n_questions
+    assert not any(Watching.overlaps)
+    learner.base_.predict_proba(X)
+    assert Watching.overlaps[-1]  # it would have been noticed
 
 
 @pytest.mark.parametrize(
@@ -287,7 +335,6 @@ def test_kind_of_opinions(estimator, kind):
 
 
 def test_bare_votes():
-    from sklearn.linear_model import Perceptron
     from sklearn.neighbors import NearestCentroid
 
     class Votes(NearestCentroid):
@@ -298,11 +345,23 @@ def test_bare_votes():
     assert learner.kind_ == "vote"
     assert learner.score(X, y) > 0.5
     assert not hasattr(learner, "predict_proba")
-    scores = StackedSequentialLearner(Perceptron(), cv=3, random_state=0).fit(X, y)
-    assert scores.kind_ == "margin"
-    # Scores have no unit: a learner whose scores are a hundred times larger says the same.
-    margin = scores.scale_[0]
-    assert margin > 0
+
+
+def test_scores_have_no_unit():
+    """A learner whose scores are a thousand times larger says the same."""
+
+    class Loud(LinearSVC):
+        def decision_function(self, X):
+            return 1024 * super().decision_function(X)
+
+    X, y = random_sequences()
+    options = {"cv": 3, "random_state": 0}
+    plain = StackedSequentialLearner(LinearSVC(), **options).fit(X, y)
+    loud = StackedSequentialLearner(Loud(), **options).fit(X, y)
+    assert plain.kind_ == loud.kind_ == "margin"
+    assert loud.scale_[0] == 1024 * plain.scale_[0]
+    assert np.array_equal(loud.scale_[1:], plain.scale_[1:])
+    assert np.array_equal(loud.labeler_.estimator_.coef_, plain.labeler_.estimator_.coef_)
 
 
 @pytest.mark.parametrize("entry", LABELERS, ids=lambda entry: entry.id)
@@ -321,26 +380,38 @@ def test_over_every_labeler(entry):
 # ----- folds
 
 
-def test_groups_stay_together():
+def test_groups_that_make_no_folds():
     X, y = random_sequences(2)
     groups = np.arange(12) // 4
-    seen = []
-
-    class Noting(StackedSequentialLearner):
-        def _folds(self, n_sequences, given):
-            for train, test in super()._folds(n_sequences, given):
-                seen.append((set(groups[train]), set(groups[test])))
-                yield train, test
-
-    Noting(GaussianNB(), cv=3, random_state=0).fit(X, y, groups=groups)
-    assert len(seen) == 3
-    assert all(not train & test for train, test in seen)
+    learner = StackedSequentialLearner(GaussianNB())
     with pytest.raises(InputError, match="needs 5 groups at least, but there are 3"):
-        StackedSequentialLearner(GaussianNB()).fit(X, y, groups=groups)
+        learner.fit(X, y, groups=groups)
     with pytest.raises(InputError, match=r"groups has shape \(3,\) but X has 12 sequences"):
-        StackedSequentialLearner(GaussianNB()).fit(X, y, groups=[1, 2, 3])
-    own = StackedSequentialLearner(GaussianNB(), cv=GroupKFold(3)).fit(X, y, groups=groups)
-    assert own.score(X, y) > 0.5
+        learner.fit(X, y, groups=[1, 2, 3])
+    with pytest.raises(InputError, match="groups must be of one kind"):
+        learner.fit(X, y, groups=[None, *range(11)])
+    learner.set_params(levels=2, cv=3)
+    with pytest.raises(InputError, match="cv=3 with levels=2 needs 5 groups at least"):
+        learner.fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("cv", "n_folds"), [(LeaveOneGroupOut(), 3), (GroupKFold(2), 2), (LeaveOneOut(), 12)]
+)
+def test_splitters_of_scikit_learn(cv, n_folds):
+    X, y = random_sequences(2)
+    groups = None if isinstance(cv, LeaveOneOut) else np.arange(12) // 4
+    StackedSequentialLearner(Counting(), cv=cv).fit(X, y, groups=groups)
+    assert len(Counting.calls) == n_folds + 2
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneGroupOut(), GroupKFold(3)])
+def test_splitters_that_miss_something(cv):
+    X, y = random_sequences(2)
+    with pytest.raises(InputError, match="cannot deal 12 sequences to folds"):
+        StackedSequentialLearner(GaussianNB(), cv=cv).fit(X, y)
+    with pytest.raises(InputError, match="cannot deal 1 sequences to folds"):
+        StackedSequentialLearner(GaussianNB(), cv=LeaveOneOut()).fit(X[:1], y[:1])
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0), LinearChainCRF()])
@@ -386,6 +457,9 @@ def test_a_single_sequence_is_cut_into_pieces():
     assert len(Counting.calls) == 4 + 2
     assert learner.predict(one).shape == labels.shape
     assert same(learner.predict([one]), [learner.predict(one)])
+    nested = clone(learner).set_params(levels=2, cv=2).fit(one, labels, groups=["a day"])
+    assert len(Counting.calls) == (4 + 2) + 3 * (2 + 2) + 1
+    assert nested.predict(one).shape == labels.shape
 
 
 def test_bad_parameters_and_data_say_so():
@@ -394,9 +468,14 @@ def test_bad_parameters_and_data_say_so():
         StackedSequentialLearner(GaussianNB()).fit(X, y)
     with pytest.raises(InputError, match="must hold each sequence once"):
         StackedSequentialLearner(GaussianNB(), cv=ShuffleSplit(2, test_size=1)).fit(X, y)
-    for window in [(1,), (1, -1), (0.5, 1), ("a", 1)]:
+    for window in [(1,), (1, -1), (0.5, 1), ("a", 1), 5, "ab"]:
         with pytest.raises(InputError, match="window must be two counts"):
-            StackedSequentialLearner(GaussianNB(), cv=3, window=window).fit(X, y)
+            StackedSequentialLearner(Counting(), cv=3, window=window).fit(X, y)
+    assert not Counting.calls  # before the work, not after it
+    with pytest.raises(InputError, match="levels=2 needs 7 sequences at least, but there are 3"):
+        StackedSequentialLearner(GaussianNB(), levels=2).fit(X, y)
+    with pytest.raises(InputError, match=r"needs 2 groups at least.*give more data$"):
+        StackedSequentialLearner(GaussianNB(), cv="two_halves").fit(X, y, groups=[0, 0, 0])
     with pytest.raises(InputError, match="leaves nothing to look at"):
         StackedSequentialLearner(GaussianNB(), cv=3, window=(0, 0), include_self=False).fit(X, y)
     with pytest.raises(InputError, match="Ridge is a regressor"):
@@ -493,6 +572,34 @@ def test_any_number_of_jobs_gives_the_same_bits():
     assert same(serial.predict_proba(X), parallel.predict_proba(X))
 
 
+@pytest.mark.parametrize("estimator", [StructuredPerceptron(), SGDClassifier(loss="log_loss")])
+@pytest.mark.parametrize("options", [{}, {"window": None}, {"levels": 2}, {"cv": "two_halves"}])
+def test_our_seed_decides_for_learners_without_one(estimator, options):
+    X, y = random_sequences(2, n_sequences=20)
+
+    def scores(seed, n_jobs=None):
+        settings = {"cv": 3, "n_jobs": n_jobs, "random_state": seed, **options}
+        return StackedSequentialLearner(estimator, **settings).fit(X, y).decision_function(X)
+
+    assert same(scores(0), scores(0, n_jobs=2))
+    assert not same(scores(0), scores(1))
+    assert estimator.random_state is None
+    own = clone(estimator).set_params(random_state=7)
+    learner = StackedSequentialLearner(own, cv=3, random_state=0).fit(X, y)
+    inner = getattr(learner.labeler_, "estimator", learner.labeler_)
+    assert inner.random_state == 7
+
+
+def test_data_frames_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    X, y = random_sequences(2)
+    frames = [pandas.DataFrame(x, columns=["a", "b"]) for x in X]
+    learner = StackedSequentialLearner(GaussianNB(), cv=3, random_state=0).fit(frames, y)
+    assert learner.get_feature_names_out()[:3].tolist() == ["a", "b", "1?"]
+    # Without a warning that names are missing, which would be an error here.
+    assert learner.score(frames, y) == token_accuracy(y, learner.predict(frames))
+
+
 def test_fits_run_at_the_same_time():
     """Two fits that wait for each other end only if they run together."""
     import threading
@@ -566,25 +673,33 @@ def test_stacking_helps_on_long_runs(partition):
     assert 1 - found[15, 15] < 0.5 * (1 - plain)
 
 
-def test_memm_gets_stuck_and_noise_helps_it(partition):
-    """Label bias on long runs: worse than no sequence model at all; swap noise breaks the trap."""
-    X, y, X_test, y_test = partition
+@pytest.mark.parametrize("seed", range(6))
+def test_memm_gets_stuck_and_noise_helps_it(seed):
+    """Label bias on long runs: worse than no sequence model at all; swap noise breaks the trap.
+
+    So it is with weak features and frequent false bursts; with stronger ones it depends on the data drawn.
+    """
+    data = make_partition_sequences(160, signal=0.18, burst_rate=0.9, random_state=seed)
+    X, y, X_test, y_test = data.data[:100], data.target[:100], data.data[100:], data.target[100:]
 
     def error(labeler, X, y):
         return 1 - labeler.fit(X, y).score(X_test, y_test)
 
     noisy = swap_steps(X, y, probability=0.1, random_state=0)
-    independent = error(IndependentLabeler(LogisticRegression()), X, y)
+    independent = error(IndependentLabeler(LogisticRegression(tol=1e-10)), X, y)
     memm = error(MEMM(LogisticRegression()), X, y)
-    memm_noisy = error(MEMM(LogisticRegression()), noisy.X, noisy.y)
-    crf = error(LinearChainCRF(c2=0.5), X, y)
     assert memm > independent
-    assert memm_noisy < memm
-    assert crf < independent
+    assert error(MEMM(LogisticRegression()), noisy.X, noisy.y) < 0.9 * memm
     # Without order there is nothing to disturb.
-    assert error(IndependentLabeler(LogisticRegression(tol=1e-10)), noisy.X, noisy.y) == (
-        pytest.approx(error(IndependentLabeler(LogisticRegression(tol=1e-10)), X, y), abs=1e-12)
-    )
+    undisturbed = error(IndependentLabeler(LogisticRegression(tol=1e-10)), noisy.X, noisy.y)
+    assert undisturbed == pytest.approx(independent, abs=1e-12)
+
+
+def test_a_crf_makes_use_of_order(partition):
+    X, y, X_test, y_test = partition
+    independent = IndependentLabeler(LogisticRegression()).fit(X, y)
+    crf = LinearChainCRF(c2=0.5).fit(X, y)
+    assert 1 - crf.score(X_test, y_test) < 0.7 * (1 - independent.score(X_test, y_test))
 
 
 def test_stacked_crf_and_perceptron_on_long_runs(partition):

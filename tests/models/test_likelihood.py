@@ -140,6 +140,20 @@ def test_fast_likelihood_is_the_same_objective(variant, n_labels, unit):
         )
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sequences_of_extreme_scores_are_not_left_out(weighted):
+    slow, w = problem(lengths=(3, 1, 6, 2, 4, 5, 2, 3, 7, 1), weighted=weighted)
+    X = slow.X.matrix.copy()
+    X.data[X.indptr[4] : X.indptr[10]] *= 3e3  # of the third sequence, and with it its group of eight
+    X = Sequences(X, slow.X.offsets)
+    parts = (slow.structure, X, slow.codes, slow.weights, 0.3)
+    reference, fast = ChainLikelihood(*parts), FastChainLikelihood(*parts)
+    assert 0 < fast._pass(w, curvature=False)[1].sum() < len(X)
+    (a, expected), (b, gradient) = reference.loss_gradient(w), fast.loss_gradient(w)
+    assert b == pytest.approx(a, rel=1e-12)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-8)
+
+
 def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
     slow, w = problem(lengths=(1, 1, 1, 1, 1), weighted=True)
     fast = FastChainLikelihood(slow.structure, slow.X, slow.codes, slow.weights, 0.3)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.inference._kernels.paths import count_bad_scores
-from seqlab.inference._threads import block_bounds, run_blocks
+from seqlab.inference._threads import block_bounds, effective_n_jobs, run_blocks
 from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
 
 Result = TypeVar("Result")
@@ -67,8 +67,16 @@ def over_blocks(
     function: Callable[[int, int], Result],
     n_jobs: int | None,
     work_per_step: int = 0,
+    *,
+    apart: bool = False,
 ) -> list[Result]:
-    """``function(first, last)`` on each block of the fixed partition, results in block order."""
+    """``function(first, last)`` on each block of the fixed partition, results in block order.
+
+    Where sequences are dealt with ``apart``, so that no sum runs over several, one thread takes them all
+    at once.
+    """
+    if apart and effective_n_jobs(n_jobs) == 1:
+        return [function(0, scores.n_sequences)]
     # Even for few labels a step costs as much as some 64 operations.
     work = max(scores.n_labels**2, work_per_step, 64)
     bounds = block_bounds(scores.offsets, work)

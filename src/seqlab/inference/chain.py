@@ -203,7 +203,10 @@ def viterbi(
     score = np.zeros(scores.n_sequences)
     arrays = chain_arrays(scores)
     over_blocks(
-        scores, lambda first, last: viterbi_block(*arrays, first, last, labels, score), n_jobs
+        scores,
+        lambda first, last: viterbi_block(*arrays, first, last, labels, score),
+        n_jobs,
+        apart=True,
     )
     require_legal(scores, score)
     return Labelings(labels, score)

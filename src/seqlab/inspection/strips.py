@@ -22,7 +22,10 @@ COLOURS = (
     "#cfd6dc", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
     "#e69f00", "#56b4e9", "#b0a800", "#7a5195", "#5a6772",
 )  # fmt: skip
+# Labels beyond the tenth: the same colours again, hatched.
+HATCHES = (None, "////", "....", "xxxx")
 _WRONG = "#c1121f"
+_HAIRLINE = 0.5  # points; a wrong step of a hundred thousand would be too thin to see
 _BAR, _GAP, _BETWEEN = 0.34, 0.11, 0.34  # heights in a lane; errors are drawn in the gap
 
 
@@ -36,7 +39,8 @@ class StripDisplay:
     names : list of str, optional
         Names of the sequences; their numbers by default.
     labels : sequence of labels, optional
-        Order of the legend, the first one in pale grey; by default the most frequent one first.
+        Order of the legend, the first one in pale grey; by default the most frequent one first. Labels
+        beyond the tenth take the colours again, hatched.
 
     Attributes
     ----------
@@ -108,15 +112,17 @@ class StripDisplay:
         max_sequences : int, default=12
             Draw the first so many sequences only.
         errors : bool, default=True
-            Underline steps whose label differs from the gold one in red.
+            Underline steps whose label differs from the gold one in red, each visible however long
+            the sequence.
         """
         kinds = list(self.strips)
+        self._check_counts()
         shown = {kind: list(self.strips[kind])[:max_sequences] for kind in kinds}
         n_sequences = self._check(shown)
         names = list(self.names or [f"sequence {i}" for i in range(n_sequences)])[:n_sequences]
         if len(names) != n_sequences:
             raise InputError(f"there are {n_sequences} sequences but {len(names)} names")
-        colours = self._colours(shown)
+        looks = self._looks(shown)
         lane = len(kinds) * (_BAR + _GAP) + _BETWEEN
         height = 0.9 + 0.62 * n_sequences * lane
         self.ax_, self.figure_ = axes_and_figure(ax, (8.4, min(height, 16.0)))
@@ -126,24 +132,34 @@ class StripDisplay:
             top = i * lane
             for k, kind in enumerate(kinds):
                 y = top + k * (_BAR + _GAP)
-                self._draw_strip(shown[kind][i], y, colours)
+                self._draw_strip(shown[kind][i], y, looks)
                 ticks.append((y + _BAR / 2, kind))
                 if errors and k:
                     self._underline(shown[kinds[0]][i], shown[kind][i], y + _BAR)
             middles.append(top + len(kinds) * (_BAR + _GAP) / 2)
-        self._finish(names, middles, ticks, n_sequences * lane - _BETWEEN, colours, shown)
+        self._finish(names, middles, ticks, n_sequences * lane - _BETWEEN, looks, shown)
         return self
+
+    def _check_counts(self) -> None:
+        """As many sequences in each labeling, those that are not drawn included."""
+        first, *others = self.strips
+        for kind in others:
+            if len(self.strips[kind]) != len(self.strips[first]):
+                raise InputError(
+                    f"{first} has {len(self.strips[first])} sequences but {kind} has "
+                    f"{len(self.strips[kind])}"
+                )
 
     def _check(self, shown: dict[str, list[Any]]) -> int:
         first, *others = shown
+        for kind, labelings in shown.items():
+            for i, labels in enumerate(labelings):
+                if isinstance(labels, str) or not hasattr(labels, "__len__"):
+                    raise InputError(f"{kind}[{i}] is {labels!r}, not a sequence of labels")
         lengths = [len(labels) for labels in shown[first]]
         if not lengths:
             raise InputError("there is no sequence to draw")
         for kind in others:
-            if len(shown[kind]) != len(lengths):
-                raise InputError(
-                    f"{first} has {len(lengths)} sequences but {kind} has {len(shown[kind])}"
-                )
             for i, labels in enumerate(shown[kind]):
                 if len(labels) != lengths[i]:
                     raise InputError(
@@ -151,7 +167,8 @@ class StripDisplay:
                     )
         return len(lengths)
 
-    def _colours(self, shown: dict[str, list[Any]]) -> dict[Any, str]:
+    def _looks(self, shown: dict[str, list[Any]]) -> dict[Any, dict[str, Any]]:
+        """Colour and hatch of each label."""
         gold = next(iter(shown.values()))
         counts: dict[Any, int] = {}
         for part in [labels for labelings in shown.values() for labels in labelings]:
@@ -167,21 +184,29 @@ class StripDisplay:
         if self.labels is None:
             background = max(order, key=lambda label: counts[label])
             order = [background, *[label for label in order if label != background]]
-        return {label: COLOURS[k % len(COLOURS)] for k, label in enumerate(order)}
+        looks = {}
+        for k, label in enumerate(order):
+            turn, colour = divmod(k, len(COLOURS))
+            looks[label] = {"facecolor": COLOURS[colour], "linewidth": 0}
+            if turn:
+                looks[label] |= {"hatch": HATCHES[turn % len(HATCHES)], "edgecolor": "white"}
+        return looks
 
-    def _draw_strip(self, labels: Any, y: float, colours: dict[Any, str]) -> None:
+    def _draw_strip(self, labels: Any, y: float, looks: dict[Any, dict[str, Any]]) -> None:
         spans: dict[Any, list[tuple[int, int]]] = {}
         for run in label_runs(_plain(labels)):
             spans.setdefault(run.label, []).append((run.start, run.stop - run.start))
         for label, parts in spans.items():
-            bars = self.ax_.broken_barh(parts, (y, _BAR), facecolor=colours[label], linewidth=0)
+            bars = self.ax_.broken_barh(parts, (y, _BAR), **looks[label])
             self.bars_.append(bars)
 
     def _underline(self, gold: Any, found: Any, y: float) -> None:
         wrong = np.array([a != b for a, b in zip(_plain(gold), _plain(found), strict=True)])
         parts = [(r.start, r.stop - r.start) for r in label_runs(wrong) if r.label]
         if parts:
-            self.ax_.broken_barh(parts, (y, 0.07), facecolor=_WRONG, linewidth=0)
+            self.ax_.broken_barh(
+                parts, (y, 0.07), facecolor=_WRONG, edgecolor=_WRONG, linewidth=_HAIRLINE
+            )
 
     def _finish(
         self,
@@ -189,7 +214,7 @@ class StripDisplay:
         middles: list[float],
         ticks: list[tuple[float, str]],
         bottom: float,
-        colours: dict[Any, str],
+        looks: dict[Any, dict[str, Any]],
         shown: dict[str, list[Any]],
     ) -> None:
         longest = max(len(labels) for labels in next(iter(shown.values())))
@@ -199,6 +224,7 @@ class StripDisplay:
         ax.set_yticks([y for y, _ in ticks], [kind for _, kind in ticks], fontsize=7.5, color=GREY)
         ax.tick_params(axis="y", length=0)
         ax.tick_params(axis="x", colors=INK, labelsize=8.5)
+        ax.xaxis.get_major_locator().set_params(integer=True)  # there is no step 0.5
         for y, name in zip(middles, names, strict=True):
             ax.annotate(
                 name,
@@ -216,13 +242,13 @@ class StripDisplay:
             ax.spines[side].set_visible(False)
         ax.spines["bottom"].set_color(GREY)
         patch = pyplot().Rectangle
-        handles = [patch((0, 0), 1, 1, color=colour) for colour in colours.values()]
+        handles = [patch((0, 0), 1, 1, **look) for look in looks.values()]
         ax.legend(
             handles,
-            [str(label) for label in colours],
+            [str(label) for label in looks],
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
-            ncols=min(len(colours), 6),
+            ncols=min(len(looks), 6),
             frameon=False,
             fontsize=8.5,
             handlelength=1.0,

@@ -11,14 +11,13 @@ on a sequence is that of a learner that has not seen it, so that B learns how fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone, is_classifier, is_regressor
-from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -36,6 +35,7 @@ from seqlab.meta._stacking_features import (
     column_names,
     opinion_of,
 )
+from seqlab.meta._stacking_folds import deal, fold_units
 from seqlab.meta.independent import IndependentLabeler
 from seqlab.models._base import BaseLabeler, TrainingData
 
@@ -68,7 +68,8 @@ class StackedSequentialLearner(BaseLabeler):
         Whether the opinion on the step itself is seen.
     levels : int, default=1
         With 2, the first learner is itself a stacked one, and so on. Opinions stay unseen at every
-        level, which takes ``(cv + 2) ** levels`` fits.
+        level: ``cv + 1`` stacked learners of one level less and one learner, 43 fits for two levels of 5
+        folds.
     clip : float, default=10.0
         Opinions (log-odds) are cut off beyond this.
     standardise : bool, default=True
@@ -77,7 +78,8 @@ class StackedSequentialLearner(BaseLabeler):
     n_jobs : int, default=None
         Fits at the same time, through joblib. The result is the same for any number.
     random_state : int, RandomState or None, default=None
-        Deals the sequences to folds.
+        Deals the sequences to folds, and seeds the learners that have no seed of their own
+        (``random_state=None``).
     verbose : int, default=0
         As for `joblib.Parallel`, on standard error.
 
@@ -108,8 +110,8 @@ class StackedSequentialLearner(BaseLabeler):
     Learners with probabilities contribute log-odds, others margins of their max-marginals or decision
     values, others plain votes.
 
-    A single sequence is cut into ``cv`` pieces to get opinions on it. With several, but fewer than ``cv``,
-    there is an error.
+    A single sequence is cut into ``cv ** levels`` pieces to get opinions on it. With several, but fewer than
+    ``cv``, there is an error.
 
     Methods exist where the second learner has them.
 
@@ -129,14 +131,14 @@ class StackedSequentialLearner(BaseLabeler):
     (0.68, 0.89)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "cv": [
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"two_halves"}),
             HasMethods(["split", "get_n_splits"]),
         ],
-        "window": [tuple, list, np.ndarray, None],
+        "window": "no_validation",  # see OpinionWindow.of
         "include_self": ["boolean"],
         "levels": [Interval(Integral, 1, None, closed="left")],
         "clip": [Interval(Real, 0, None, closed="neither")],
@@ -190,9 +192,11 @@ class StackedSequentialLearner(BaseLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             Passed on to the learners.
         groups : array of shape (n_sequences,), optional
-            Sequences of one group (author, thread, day) stay in one fold.
+            Sequences of one group (author, thread, day) stay in one fold, at every level.
         """
         with self._fitting():
+            if self.window is not None:
+                OpinionWindow.of(self.window, self.include_self)  # an error before the work
             data = self._read_training(X, y, sample_weight, lengths)
             first, second = self._learners()
             self.base_: Any = None
@@ -202,7 +206,7 @@ class StackedSequentialLearner(BaseLabeler):
             if self.window is None:
                 weighted = sample_weight is not None
                 self.labeler_ = _fit(second, self._material(data, data.X.offsets, weighted))
-            elif self.cv == "two_halves":
+            elif isinstance(self.cv, str):  # "two_halves"
                 self._fit_two_halves(data, first, second, groups, sample_weight is not None)
             else:
                 self._fit_stacked(data, first, second, groups, sample_weight is not None)
@@ -210,15 +214,16 @@ class StackedSequentialLearner(BaseLabeler):
 
     def _learners(self) -> tuple[Any, Any]:
         """The learners of the two stages, not fitted."""
-        labeler = _as_labeler(self.estimator)
-        if self.window is None or self.levels == 1:
-            return labeler, labeler
-        lower = clone(self).set_params(levels=self.levels - 1, n_jobs=None, verbose=0)
+        labeler, below = _as_labeler(self.estimator), None
+        if self.window is not None and self.levels > 1:
+            below = clone(self).set_params(levels=self.levels - 1, n_jobs=None, verbose=0)
         if self.random_state is not None:
-            # Folds of the lower level differ from ours, and follow from our seed.
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            lower.set_params(random_state=seed)
-        return lower, labeler
+            random = check_random_state(self.random_state)
+            if below is not None:
+                # Folds of the lower level differ from ours, and follow from our seed.
+                below.set_params(random_state=_draw_seed(random))
+            labeler = _seeded(labeler, random)
+        return (labeler if below is None else below), labeler
 
     def _fit_stacked(
         self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
@@ -232,16 +237,16 @@ class StackedSequentialLearner(BaseLabeler):
         self, data: TrainingData, learner: Any, groups: Any, weighted: bool
     ) -> tuple[Opinion, Any]:
         """Opinions of learners that have not seen the step, and the learner of all data."""
-        bounds = _units(data.X.offsets, self._n_folds())
-        units = self._material(data, bounds, weighted)
-        parts = list(self._folds(len(units.labels), groups))
+        bounds = fold_units(data.X.offsets, self.cv, self.levels)
+        units = self._material(data, bounds, weighted, groups)
+        parts = self._folds(len(units.labels), units.groups)
         jobs = [
             delayed(_fit_and_ask)(learner, units.part(train), units.X[test], self.classes_)
             for train, test in parts
         ]
         whole = units
         if bounds is not data.X.offsets:
-            whole = self._material(data, data.X.offsets, weighted)
+            whole = self._material(data, data.X.offsets, weighted, groups)
         # Threads: solvers and kernels let go of the interpreter, and the data are not copied. A joblib
         # backend chosen by the user (processes, Dask) takes precedence over this preference.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=int(self.verbose))
@@ -258,16 +263,26 @@ class StackedSequentialLearner(BaseLabeler):
     def _fit_two_halves(
         self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
     ) -> None:
-        units = self._material(data, _units(data.X.offsets, 2), weighted)
-        (one, other), *_ = self._folds(len(units.labels), groups)
+        units = self._material(
+            data, fold_units(data.X.offsets, self.cv, self.levels), weighted, groups
+        )
+        (one, other), *_ = self._folds(len(units.labels), units.groups)
         self.base_ = _fit(first, units.part(one))
         rest = units.part(other)
         opinion = opinion_of(self.base_, rest.X, self.classes_)
         self.labeler_ = _fit(second, rest._replace(X=self._extend(rest.X, opinion, learn=True)))
 
-    def _material(self, data: TrainingData, bounds: Ints, weighted: bool) -> _Material:
+    def _material(
+        self, data: TrainingData, bounds: Ints, weighted: bool, groups: Any = None
+    ) -> _Material:
         """What is learned from, cut at the bounds."""
         X = data.X
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (len(X),):
+                raise InputError(f"groups has shape {groups.shape} but X has {len(X)} sequences")
+            if bounds is not X.offsets:  # pieces of a single sequence, which is its own group
+                groups = None
         if bounds is not X.offsets:
             X = Sequences(X.matrix, bounds, feature_names=X.feature_names)
         labels = X.split(self.classes_[data.codes])
@@ -281,46 +296,12 @@ class StackedSequentialLearner(BaseLabeler):
                 weights = data.sequence_weights
             else:  # pieces weigh as their sequence does
                 weights = np.full(len(X), data.sequence_weights[0])
-        return _Material(X, labels, weights)
+        return _Material(X, labels, weights, groups)
 
-    def _n_folds(self) -> int:
-        return int(self.cv) if isinstance(self.cv, Integral) else self.cv.get_n_splits()
-
-    def _folds(self, n_sequences: int, groups: Any) -> Iterator[tuple[Ints, Ints]]:
-        """Sequences to train on and to ask about, each asked about once."""
-        if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (n_sequences,):
-                raise InputError(
-                    f"groups has shape {groups.shape} but X has {n_sequences} sequences"
-                )
-        splitter = self.cv
-        if splitter == "two_halves" or isinstance(splitter, Integral):
-            n_folds = 2 if splitter == "two_halves" else int(splitter)
-            what = "sequences" if groups is None else "groups"
-            n_units = n_sequences if groups is None else np.unique(groups).size
-            if n_units < n_folds:
-                raise InputError(
-                    f"cv={self.cv!r} needs {n_folds} {what} at least, but there are {n_units} "
-                    f"(n_samples={n_units}); give more data or a smaller cv"
-                )
-            shuffled = {"shuffle": True, "random_state": self.random_state}
-            splitter = KFold(n_folds, **shuffled)
-            if groups is not None:
-                splitter = GroupKFold(n_folds, **shuffled)
-        asked = np.zeros(n_sequences, dtype=np.int64)
-        parts = list(splitter.split(np.zeros((n_sequences, 1)), None, groups))
-        for train, test in parts:
-            asked[test] += 1
-            if np.intersect1d(train, test).size:
-                raise InputError(f"cv={self.cv!r} trains on sequences that it asks about")
-        if (asked != 1).any():
-            which = int(np.argmax(asked != 1))
-            raise InputError(
-                f"the test parts of cv={self.cv!r} must hold each sequence once, but X[{which}] is in "
-                f"{asked[which]} of them"
-            )
-        yield from parts
+    def _folds(self, n_sequences: int, groups: Any) -> list[tuple[Ints, Ints]]:
+        return deal(
+            n_sequences, self.cv, groups, levels=self.levels, random_state=self.random_state
+        )
 
     def _extend(self, X: Sequences, opinion: Opinion, *, learn: bool = False) -> Sequences:
         """X with the opinions around each step."""
@@ -337,10 +318,13 @@ class StackedSequentialLearner(BaseLabeler):
     def _read_extended(self, X: Any, lengths: Any) -> tuple[Sequences, Layout]:
         """What the second learner sees of X."""
         sequences, layout = self._read(X, lengths)
+        return self._with_opinions(sequences), layout
+
+    def _with_opinions(self, X: Sequences) -> Sequences:
+        """X with the opinions of the first learner."""
         if self.base_ is None:
-            return sequences, layout
-        opinion = opinion_of(self.base_, sequences, self.classes_)
-        return self._extend(sequences, opinion), layout
+            return X
+        return self._extend(X, opinion_of(self.base_, X, self.classes_))
 
     def _ask(self, method: str, X: Any, *args: Any, lengths: Any, **options: Any) -> Any:
         """Answer of the second learner, in the form of X."""
@@ -436,7 +420,8 @@ class StackedSequentialLearner(BaseLabeler):
         return tables if layout.is_list else np.concatenate([np.zeros((0, n_labels)), *tables])
 
     def _predict_codes(self, X: Sequences) -> Ints:
-        labels = np.concatenate([self.classes_[:0], *self.predict(X)])
+        found = self.labeler_.predict(self._with_opinions(X))
+        labels = np.concatenate([self.classes_[:0], *found])
         return np.searchsorted(self.classes_, labels)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -472,22 +457,41 @@ def _as_labeler(estimator: Any) -> Any:
     return IndependentLabeler(estimator) if is_classifier(estimator) else estimator
 
 
+def _draw_seed(random: np.random.RandomState) -> int:
+    return int(random.randint(np.iinfo(np.int32).max))
+
+
+def _seeded(labeler: Any, random: np.random.RandomState) -> Any:
+    """The labeler with a seed wherever it has none, so that ours decides everything."""
+    seeds = {
+        name: _draw_seed(random)
+        for name, value in sorted(labeler.get_params().items(), key=lambda param: param[0])
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    return clone(labeler).set_params(**seeds) if seeds else labeler
+
+
 class _Material(NamedTuple):
-    """Features, labels and weights of sequences, as learners take them."""
+    """Features, labels, weights and groups of sequences, as learners take them."""
 
     X: Sequences
     labels: list[NDArray[Any]]
     weights: Any
+    groups: Any = None
 
     def part(self, chosen: Ints) -> _Material:
-        weights = self.weights
+        weights, groups = self.weights, self.groups
         if weights is not None:
             weights = [weights[i] for i in chosen]
-        return _Material(self.X[chosen], [self.labels[i] for i in chosen], weights)
+        if groups is not None:
+            groups = groups[chosen]
+        return _Material(self.X[chosen], [self.labels[i] for i in chosen], weights, groups)
 
 
 def _fit(learner: Any, material: _Material) -> Any:
     options = {} if material.weights is None else {"sample_weight": material.weights}
+    if material.groups is not None and isinstance(learner, StackedSequentialLearner):
+        options["groups"] = material.groups  # a stacked learner below has folds of its own
     return clone(learner).fit(material.X, material.labels, **options)
 
 
@@ -500,11 +504,3 @@ def _fit_and_ask(learner: Any, known: _Material, asked: Sequences, classes: NDAr
     if classes.size > 1 and all((labels == only).all() for labels in known.labels):
         return only
     return opinion_of(_fit(learner, known), asked, classes)
-
-
-def _units(offsets: Ints, n_folds: int) -> Ints:
-    """Bounds of what is dealt to folds: the sequences, or the pieces of a single one."""
-    n_steps = int(offsets[-1])
-    if offsets.size > 2 or n_steps < n_folds:
-        return offsets
-    return np.linspace(0, n_steps, n_folds + 1).astype(np.int64)

@@ -129,7 +129,7 @@ def _over_columns(unit_blocks: Any, valued_blocks: Any) -> Any:
     wide, narrow, tail = unit_blocks
     wide_valued, narrow_valued, tail_valued = valued_blocks
 
-    @njit(nogil=True, cache=True)
+    @njit(nogil=True, cache=True, inline="always")
     def over_columns(
         rows: Any, index: Any, values: Any, other: Any, first: int, last: int, place: int
     ) -> None:

@@ -35,7 +35,9 @@ def _strip(n_registers: int) -> Any:
             context.make_array(kind)(context, build, value).data
             for kind, value in zip(signature.args[:3], args[:3], strict=True)
         )
-        first, width = args[3:]
+        source, target, first, width = args[3:]
+        vector = build.gep(vector, [source])
+        out = build.gep(out, [target])
 
         def place(array: Any, index: Any) -> Any:
             return build.bitcast(build.gep(array, [index]), _VECTOR.as_pointer())
@@ -65,14 +67,14 @@ def _strip(n_registers: int) -> Any:
                     raise_to(register, build.fadd(value, entries))
         for k, (even, odd) in enumerate(zip(*halves, strict=True)):
             raise_to(even, build.load(odd))
-            target = place(out, build.add(first, _INDEX(k * LANES)))
-            build.store(build.load(even), target, align=8)
+            build.store(build.load(even), place(out, build.add(first, _INDEX(k * LANES))), align=8)
         return context.get_dummy_value()
 
     def strip(
-        typing_context: Any, vector: Any, matrix: Any, out: Any, first: Any, width: Any
-    ) -> Any:
-        return types.void(vector, matrix, out, types.int64, types.int64), generate
+        typing_context: Any, vector: Any, matrix: Any, out: Any,
+        source: Any, target: Any, first: Any, width: Any,
+    ) -> Any:  # fmt: skip
+        return types.void(vector, matrix, out, *[types.int64] * 4), generate
 
     return intrinsic(strip)
 
@@ -80,17 +82,60 @@ def _strip(n_registers: int) -> Any:
 _one, _two, _three, _four = (_strip(n) for n in (1, 2, 3, 4))
 
 
+@intrinsic
+def add_at(typing_context: Any, x: Any, source: Any, out: Any, target: Any, n: Any) -> Any:
+    """``out.flat[target + i] += x.flat[source + i]`` for ``i < n``, of any n.
+
+    The compiler's own loop first asks whether the arrays overlap, which takes longer than ten additions.
+    """
+
+    def generate(context: Any, build: Any, signature: Any, args: Any) -> Any:
+        x, out = (
+            build.gep(
+                context.make_array(signature.args[k])(context, build, args[k]).data, [args[k + 1]]
+            )
+            for k in (0, 2)
+        )
+        n = args[4]
+        n_whole = build.lshr(n, _INDEX(LANES.bit_length() - 1))
+        with cgutils.for_range(build, n_whole, intp=_INDEX) as loop:
+            first = build.mul(loop.index, _INDEX(LANES))
+            places = [build.bitcast(build.gep(p, [first]), _VECTOR.as_pointer()) for p in (x, out)]
+            a, b = (build.load(place, align=8) for place in places)
+            build.store(build.fadd(a, b), places[1], align=8)
+        done = build.mul(n_whole, _INDEX(LANES))
+        with cgutils.for_range(build, build.sub(n, done), intp=_INDEX) as loop:
+            places = [build.gep(p, [build.add(done, loop.index)]) for p in (x, out)]
+            a, b = (build.load(place) for place in places)
+            build.store(build.fadd(a, b), places[1])
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(x, whole, out, whole, whole), generate
+
+
+@njit(nogil=True, cache=True, inline="always")
+def max_plus_at(
+    vector: Floats, source: int, matrix: Floats, out: Floats, target: int, width: int
+) -> None:
+    """`max_plus` of the numbers from ``vector.flat[source]`` on, to ``out.flat[target]`` and on.
+
+    Places in one array rather than rows of it: to make a row costs as much as a step.
+    """
+    first = 0
+    while width - first >= 4 * LANES:
+        _four(vector, matrix, out, source, target, first, width)
+        first += 4 * LANES
+    if width - first == 3 * LANES:
+        _three(vector, matrix, out, source, target, first, width)
+    elif width - first == 2 * LANES:
+        _two(vector, matrix, out, source, target, first, width)
+    elif width - first == LANES:
+        _one(vector, matrix, out, source, target, first, width)
+
+
 @njit(nogil=True, cache=True)
 def max_plus(vector: Floats, matrix: Floats, out: Floats) -> None:
     """``out[j] = max_i vector[i] + matrix[i, j]`` for contiguous, padded arguments (padding of ``-inf``)."""
-    width = out.shape[0]
-    first = 0
-    while width - first >= 4 * LANES:
-        _four(vector, matrix, out, first, width)
-        first += 4 * LANES
-    if width - first == 3 * LANES:
-        _three(vector, matrix, out, first, width)
-    elif width - first == 2 * LANES:
-        _two(vector, matrix, out, first, width)
-    elif width - first == LANES:
-        _one(vector, matrix, out, first, width)
+    zero: int = np.int64(0)  # type: ignore[assignment]  # not a literal: one more type to compile for
+    max_plus_at(vector, zero, matrix, out, zero, out.shape[0])
