@@ -311,6 +311,16 @@ def test_extreme_scores_stay_finite():
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("options", [{}, {"c1": 0.1}, {"boundary": "unpenalized"}])
+@pytest.mark.parametrize("n_sequences", [20, 400])
+def test_one_label_is_learnt_without_a_word(options, n_sequences):
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(30, 20)) for _ in range(n_sequences)]
+    model = LinearChainCRF(**options).fit(X, [["a"] * 30] * n_sequences)
+    assert model.converged_
+    assert set(model.predict(X[:1])[0]) == {"a"}
+
+
 def test_verbose_speaks_on_standard_error_only(chunks, capfd):
     LinearChainCRF(verbose=True).fit(*chunks)
     out, err = capfd.readouterr()

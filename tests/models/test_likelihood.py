@@ -144,7 +144,9 @@ def test_fast_likelihood_is_the_same_objective(variant, n_labels, unit):
 def test_sequences_of_extreme_scores_are_not_left_out(weighted):
     slow, w = problem(lengths=(3, 1, 6, 2, 4, 5, 2, 3, 7, 1), weighted=weighted)
     X = slow.X.matrix.copy()
-    X.data[X.indptr[4] : X.indptr[10]] *= 3e3  # of the third sequence, and with it its group of eight
+    X.data[X.indptr[4] : X.indptr[10]] *= (
+        3e3  # of the third sequence, and with it its group of eight
+    )
     X = Sequences(X, slow.X.offsets)
     parts = (slow.structure, X, slow.codes, slow.weights, 0.3)
     reference, fast = ChainLikelihood(*parts), FastChainLikelihood(*parts)

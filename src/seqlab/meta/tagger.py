@@ -13,8 +13,9 @@ from typing import Any
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from seqlab.data.errors import InputError
 from seqlab.models.crf import LinearChainCRF
 
 
@@ -90,7 +91,15 @@ class Tagger(BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None) -> Tagger:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+    ) -> Tagger:
         """Fit the features, then the labeler on what they give.
 
         Parameters
@@ -98,13 +107,17 @@ class Tagger(BaseEstimator):
         X : whatever ``features`` takes
         y : list of label sequences
         sample_weight, lengths : passed on to the labeler
+        groups : array of shape (n_sequences,), optional
+            Passed on to a labeler that takes it, as `StackedSequentialLearner` does.
         """
         features = None if self.features is None else clone(self.features)
         labeler = LinearChainCRF() if self.labeler is None else clone(self.labeler)
         if features is not None:
             X = features.fit_transform(X, y)
             _warn_of_pair_templates(features)
-        options = {"sample_weight": sample_weight, "lengths": lengths}
+        options = {"sample_weight": sample_weight, "lengths": lengths, "groups": groups}
+        if groups is not None and not has_fit_parameter(labeler, "groups"):
+            raise InputError(f"{type(labeler).__name__} takes no groups")
         try:
             labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
         finally:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+# Distance from the optimum that counts as none, whatever the objective: labels of one kind leave it at zero.
+NEGLIGIBLE = 1e-12
 
 
 class Objective(Protocol):
@@ -113,7 +115,7 @@ class StoppingRule:
         period = max(self.period, int(self.SHARE * len(self._values)))
         if len(self._values) > period:
             gap = min(gap, self.safety * (self._values[-1 - period] - objective))
-        converged = gap <= self.tol * abs(objective)
+        converged = gap <= max(self.tol * abs(objective), NEGLIGIBLE)
         return SolverState(w, objective, norm, gap, bound, n_evaluations, converged)
 
     def stuck(self, state: SolverState) -> SolverState:
@@ -124,7 +126,8 @@ class StoppingRule:
         """
         recent = self._values[-1 - self.period :]
         at_rest = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
-        state.converged = at_rest or state.bound <= 1e-6 * abs(state.objective)
+        flat = state.gradient_norm <= NEGLIGIBLE * max(abs(self._values[0]), 1.0)
+        state.converged = at_rest or flat or state.bound <= 1e-6 * abs(state.objective)
         if not state.converged:
             state.message = "no step along the gradient decreases the objective"
         return state
