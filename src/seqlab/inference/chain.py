@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqlab.data.errors import InputError
+from seqlab.inference._kernels.dense import padded_width
 from seqlab.inference._kernels.forward_backward import (
     LOG_Z,
     NODE,
@@ -30,6 +31,7 @@ from seqlab.inference._prepare import (
     over_blocks,
     prepare,
     require_legal,
+    scratch,
 )
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.scores import ChainScores, Floats, Mask
@@ -202,12 +204,15 @@ def viterbi(
     labels = np.zeros(scores.n_steps, dtype=np.int64)
     score = np.zeros(scores.n_sequences)
     arrays = chain_arrays(scores)
-    over_blocks(
-        scores,
-        lambda first, last: viterbi_block(*arrays, first, last, labels, score),
-        n_jobs,
-        apart=True,
-    )
+    lengths = np.diff(scores.offsets)
+    neighbours = lengths[1:] + lengths[:-1]  # may go side by side
+    n_rows = int(max(lengths.max(initial=0), neighbours.max(initial=0)))
+    width = int(padded_width(scores.n_labels))
+
+    def block(first: int, last: int) -> None:
+        viterbi_block(*arrays, first, last, labels, score, scratch(n_rows, width))
+
+    over_blocks(scores, block, n_jobs, apart=True)
     require_legal(scores, score)
     return Labelings(labels, score)
 

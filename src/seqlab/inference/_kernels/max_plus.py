@@ -35,7 +35,7 @@ def _strip(n_registers: int) -> Any:
             context.make_array(kind)(context, build, value).data
             for kind, value in zip(signature.args[:3], args[:3], strict=True)
         )
-        source, target, first, width = args[3:]
+        source, target, first, width, n_rows = args[3:]
         vector = build.gep(vector, [source])
         out = build.gep(out, [target])
 
@@ -57,7 +57,8 @@ def _strip(n_registers: int) -> Any:
         halves = [[cgutils.alloca_once(build, _VECTOR) for _ in range(n_registers)] for _ in "01"]
         for register in (*halves[0], *halves[1]):
             build.store(ir.Constant(_VECTOR, [-np.inf] * LANES), register)
-        with cgutils.for_range(build, build.lshr(width, _INDEX(1)), intp=_INDEX) as loop:
+        n_pairs = build.lshr(build.add(n_rows, _INDEX(1)), _INDEX(1))
+        with cgutils.for_range(build, n_pairs, intp=_INDEX) as loop:
             for odd, highest in enumerate(halves):
                 i = build.add(build.shl(loop.index, _INDEX(1)), _INDEX(odd))
                 value = spread(build.load(build.gep(vector, [i])))
@@ -72,9 +73,9 @@ def _strip(n_registers: int) -> Any:
 
     def strip(
         typing_context: Any, vector: Any, matrix: Any, out: Any,
-        source: Any, target: Any, first: Any, width: Any,
+        source: Any, target: Any, first: Any, width: Any, n_rows: Any,
     ) -> Any:  # fmt: skip
-        return types.void(vector, matrix, out, *[types.int64] * 4), generate
+        return types.void(vector, matrix, out, *[types.int64] * 5), generate
 
     return intrinsic(strip)
 
@@ -116,26 +117,27 @@ def add_at(typing_context: Any, x: Any, source: Any, out: Any, target: Any, n: A
 
 @njit(nogil=True, cache=True, inline="always")
 def max_plus_at(
-    vector: Floats, source: int, matrix: Floats, out: Floats, target: int, width: int
+    vector: Floats, source: int, matrix: Floats, out: Floats, target: int, width: int, n_rows: int
 ) -> None:
     """`max_plus` of the numbers from ``vector.flat[source]`` on, to ``out.flat[target]`` and on.
 
-    Places in one array rather than rows of it: to make a row costs as much as a step.
+    Places in one array rather than rows of it: to make a row costs as much as a step. Rows of the matrix from
+    ``n_rows`` on are padding.
     """
     first = 0
     while width - first >= 4 * LANES:
-        _four(vector, matrix, out, source, target, first, width)
+        _four(vector, matrix, out, source, target, first, width, n_rows)
         first += 4 * LANES
     if width - first == 3 * LANES:
-        _three(vector, matrix, out, source, target, first, width)
+        _three(vector, matrix, out, source, target, first, width, n_rows)
     elif width - first == 2 * LANES:
-        _two(vector, matrix, out, source, target, first, width)
+        _two(vector, matrix, out, source, target, first, width, n_rows)
     elif width - first == LANES:
-        _one(vector, matrix, out, source, target, first, width)
+        _one(vector, matrix, out, source, target, first, width, n_rows)
 
 
 @njit(nogil=True, cache=True)
 def max_plus(vector: Floats, matrix: Floats, out: Floats) -> None:
     """``out[j] = max_i vector[i] + matrix[i, j]`` for contiguous, padded arguments (padding of ``-inf``)."""
     zero: int = np.int64(0)  # type: ignore[assignment]  # not a literal: one more type to compile for
-    max_plus_at(vector, zero, matrix, out, zero, out.shape[0])
+    max_plus_at(vector, zero, matrix, out, zero, out.shape[0], out.shape[0])

@@ -43,7 +43,7 @@ def copy_pairwise(pairwise: Floats, out: Floats) -> None:
 def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
     """Workspaces ``(transposed, table)`` of `viterbi_one` for up to ``n_rows`` steps."""
     width = padded_width(n_labels)
-    return np.full((width, width), -np.inf), np.full((n_rows, width), -np.inf)
+    return np.full((width, width), -np.inf), np.empty((n_rows, width))
 
 
 # The steps below take tables and row numbers, not rows: to make a row of an array costs as much as a step.
@@ -51,17 +51,22 @@ def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
 
 @njit(nogil=True, cache=True)
 def last_suffix(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> None:
-    """Scores of the last step, ``table[row, i] = unary[t, i] + end[i]``."""
-    for i in range(unary.shape[1]):
+    """Scores of the last step, ``table[row, i] = unary[t, i] + end[i]``; ``-inf`` in the padding.
+
+    The steps before find their padding from this one.
+    """
+    n_labels = unary.shape[1]
+    for i in range(n_labels):
         table[row, i] = unary[t, i] + end[i]
+    for i in range(n_labels, table.shape[1]):
+        table[row, i] = -np.inf
 
 
 @njit(nogil=True, cache=True, inline="always")
 def suffix_step(unary: Floats, t: int, transposed: Floats, table: Floats, row: int) -> None:
     """``table[row, i] = unary[t, i] + max_j pairwise[i, j] + table[row + 1, j]``."""
-    width = table.shape[1]
-    max_plus_at(table, (row + 1) * width, transposed, table, row * width, width)
-    n_labels = unary.shape[1]
+    width, n_labels = table.shape[1], unary.shape[1]
+    max_plus_at(table, (row + 1) * width, transposed, table, row * width, width, n_labels)
     add_at(unary, t * n_labels, table, row * width, n_labels)
 
 
@@ -182,10 +187,13 @@ def viterbi_block(
     last: int,
     labels: NDArray[np.int64],
     score: Floats,
+    table: Floats,
 ) -> None:
-    """Best labelings into ``labels`` (n_steps,), their scores into ``score`` (n_sequences,)."""
-    n_rows = longest(offsets, first, last)
-    transposed, table = viterbi_workspace(unary.shape[1], 2 * n_rows if stride == 0 else n_rows)
+    """Best labelings into ``labels`` (n_steps,), their scores into ``score`` (n_sequences,).
+
+    ``table`` is a workspace of as many rows as two neighbours have steps, and padded width.
+    """
+    transposed = np.full((table.shape[1], table.shape[1]), -np.inf)
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
     i = first
