@@ -18,12 +18,12 @@ from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.structures import ChainStructure
 
 
-def seconds_of_a_pass(n_sequences, length, n_labels, n_jobs=1, n_active=10):
+def seconds_of_a_pass(n_sequences, length, n_labels, n_jobs=1, n_active=10, n_features=5000):
     random = np.random.default_rng(0)
     n_steps = n_sequences * length
-    indices = random.integers(0, 5000, size=n_steps * n_active).astype(np.int32)
+    indices = random.integers(0, n_features, size=n_steps * n_active).astype(np.int32)
     indptr = np.arange(n_steps + 1, dtype=np.int32) * n_active
-    matrix = sp.csr_matrix((np.ones(indices.size), indices, indptr), shape=(n_steps, 5000))
+    matrix = sp.csr_matrix((np.ones(indices.size), indices, indptr), shape=(n_steps, n_features))
     X = Sequences(matrix, np.arange(n_sequences + 1) * length)
     codes = random.integers(0, n_labels, n_steps)
     structure = ChainStructure.from_data(X, codes, n_labels)
@@ -56,8 +56,8 @@ if __name__ == "__main__":
         "sequences": series("sequences", [500, 1000, 2000, 4000, 8000, 16000, 32000],
                             lambda n: seconds_of_a_pass(n, 25, 20)),
         "labels": series("labels", [2, 4, 8, 16, 32, 64, 128, 256, 512],
-                         lambda n: seconds_of_a_pass(max(20, 200_000 // (n * 20)), 20, n)
-                         / max(20, 200_000 // (n * 20))),
+                         lambda n: seconds_of_a_pass(max(400, 200_000 // (n * 20)), 20, n, n_features=100)
+                         / max(400, 200_000 // (n * 20))),
         "length": series("length", [10, 100, 1000, 10_000, 100_000],
                          lambda n: seconds_of_a_pass(max(1, 200_000 // n), n, 20)
                          / max(1, 200_000 // n)),

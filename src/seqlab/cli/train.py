@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,6 +96,8 @@ def train(
     templates = None if template is None else Templates.from_file(template, min_count=min_count)
     data = read_training(file, reading)
     tagger = _make_tagger(data, templates, labeler, min_count)
+    # Saving needs modules that take most of a second to import: while compiled code trains.
+    threading.Thread(target=import_module, args=("skops.io",), daemon=True).start()
     began = time.perf_counter()
     try:
         _fit(tagger, data, output)
