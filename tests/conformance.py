@@ -147,6 +147,7 @@ LABELERS = [
 # `PhraseInference` is a labeler of phrases, not of steps: test_phrase_inference.py holds its contract.
 NOT_LABELERS = {
     "PhraseInference",
+    "LineFeatures",
     "ModelFileError",
     "SNoW",  # plain classifiers: tests/models/test_snow.py, test_tempered.py
     "TemperedClassifier",

@@ -15,6 +15,7 @@ _HOME_OF_NAME = {
     "ClassifierHMM": "seqlab.models.classifier_hmm",
     "HMM": "seqlab.models.hmm",
     "IndependentLabeler": "seqlab.meta.independent",
+    "LineFeatures": "seqlab.features.lines",
     "LinearChainCRF": "seqlab.models.crf",
     "MEMM": "seqlab.models.memm",
     "ModelFileError": "seqlab.persistence",

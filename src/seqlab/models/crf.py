@@ -56,8 +56,8 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         Iterations at most.
     tol : float or None, default=None
         Training stops when the objective is within ``tol`` of the optimum, relatively. The distance is
-        the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an estimate, twice the
-        gain of the last iterations; both are in ``history_``. None stands for 1e-3 where a
+        the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an estimate from
+        the gain of the last iterations; both are in ``history_``. None stands for 1e-3 where a
         pass over the data takes more than a few milliseconds, else for 1e-6.
     all_states : bool, default=False
         Give a weight to every (feature, label) pair, not only to those seen in training.

@@ -80,10 +80,10 @@ class StoppingRule:
     """The stopping rule of the batch solvers: stop when the optimum is within ``tol``, relatively.
 
     How far the optimum is, is known in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain where the
-    objective is strongly convex, and often a hundred times too large. The *estimate* is twice what the
-    last iterations have gained, a quarter of all so far and at least three: quasi-Newton methods converge
-    about linearly, and the longer a run takes, the longer its tail. The smaller of the two is the ``gap``
-    that ``tol`` is compared with.
+    objective is strongly convex, and often a hundred times too large. The *estimate* is what the last
+    iterations have gained, a quarter of all so far and at least ``period``, times ``safety``: quasi-Newton
+    methods converge about linearly, and the longer a run takes, the longer its tail. The smaller of the two
+    is the ``gap`` that ``tol`` is compared with.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class StoppingRule:
     SHARE = 0.25
 
     def __init__(
-        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.0
+        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.5
     ) -> None:
         self.tol = tol
         self.period = period

@@ -5,9 +5,10 @@ weight by weight, one (weight, column) pair for each label a feature goes with: 
 whose end the processor must guess. ``unit`` data (every value 1, as in text) need no multiplication. Indices
 are unsigned, so that no code is spent on negative ones.
 
-Measured on text (CoNLL-2000, 22 labels; per step 10 dense features and 18 pairs), one thread: emission 0.11
-us and scatter 0.08 us per step. The weights of rare features lie scattered over a few megabytes, so the
-latency of L2 and L3 is the bound to expect; its share was not measured.
+Measured on text (CoNLL-2000, 22 labels; per step 10 dense features and 18 pairs), one thread: emission 0.09
+us and scatter 0.10 us per step. Dense rows (a megabyte) are bound by reads from L2: 31 cache lines a step,
+0.95 a nanosecond, 79 % of what the core read in a plain loop; scatter writes them back as well. Weights of
+pairs lie in the order of first sight, so that those of a sentence are neighbours; they take 0.04 us a step.
 """
 
 from __future__ import annotations
