@@ -43,7 +43,8 @@ def train(
     file: Annotated[str, typer.Argument(help="Labelled file (also .gz, .xz, .bz2), or - .")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
     model: Annotated[
-        str, typer.Option("--model", "-m", help="crf, perceptron, hmm, independent, or any labeler.")
+        str,
+        typer.Option("--model", "-m", help="crf, perceptron, hmm, independent, or any labeler."),
     ] = "crf",
     template: Annotated[
         Path | None,
