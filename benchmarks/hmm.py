@@ -97,20 +97,22 @@ def hmmlearn():
     return measure(decoder, by_label=False)
 
 
-def seqlab():
+def seqlab(n_jobs=1):
     def decoder(kind, model, stacked, labels, lengths):
         if kind == "categorical":  # hmmlearn has no unseen symbol
             known = model.emissions_.probabilities[0]
             known[:, -1] = 0.0
             known /= known.sum(axis=1, keepdims=True)
+        model.set_params(n_jobs=n_jobs)
         return lambda: model.predict(stacked, lengths=lengths)
 
     return measure(decoder, by_label=True)
 
 
 if __name__ == "__main__":
-    results = main({"hmmlearn": hmmlearn, "seqlab": seqlab})
-    if results and len(results) == 2:
+    roles = {"hmmlearn": hmmlearn, "seqlab": seqlab, "two threads": lambda: seqlab(2)}
+    results = main(roles)
+    if results and len(results) == 3:
         cases = {}
         for case, peer in results["hmmlearn"].items():
             mine = results["seqlab"][case]
@@ -118,7 +120,8 @@ if __name__ == "__main__":
                 "hmmlearn": peer["seconds"],
                 "seqlab": mine["seconds"],
                 "ratio": peer["seconds"] / mine["seconds"],
+                "two threads": peer["seconds"] / results["two threads"][case]["seconds"],
                 "same labels": str(peer["checksum"] == mine["checksum"]),
             }
-        table(cases, ["hmmlearn", "seqlab", "ratio", "same labels"])
+        table(cases, ["hmmlearn", "seqlab", "ratio", "two threads", "same labels"])
         keep("hmm", cases)

@@ -28,11 +28,11 @@ from seqlab.inference import (
     path_scores,
     viterbi,
 )
-from seqlab.inference._threads import block_bounds, run_blocks
+from seqlab.inference._threads import block_bounds, effective_n_jobs, run_blocks
 from seqlab.models._base import BaseLabeler
 
-# Doubles of scores that a block may hold (8 MB): bounds memory, and large enough for threads to pay.
-BLOCK_DOUBLES = 1_000_000
+# Doubles of scores that a block may hold (16 MB): bounds memory.
+BLOCK_DOUBLES = 2_000_000
 # Share of malformed tags in training above which the labels are taken to follow another scheme.
 MALFORMED = 0.02
 
@@ -135,9 +135,12 @@ class ChainLabeler(BaseLabeler):
         scores_of = self._chain_scores(X)
         n_labels = self.classes_.size
         per_step = n_labels * n_labels if self._pairwise_per_step() else n_labels
-        bounds = block_bounds(
-            X.offsets, per_step, block_work=BLOCK_DOUBLES, max_blocks=max(len(X), 1)
-        )
+        # Sequences are answered one by one, so that blocks may be as small as the threads want them.
+        n_jobs = getattr(self, "n_jobs", None)
+        n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
+        if n_threads > 1:
+            work = max(1, min(work, X.n_steps * per_step // (2 * n_threads)))
+        bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max(len(X), 1))
 
         def block(b: int) -> Any:
             first, last = int(bounds[b]), int(bounds[b + 1])
@@ -147,7 +150,7 @@ class ChainLabeler(BaseLabeler):
             except PlacedError as error:
                 raise error.shifted(first) from None
 
-        return run_blocks(block, bounds.size - 1, getattr(self, "n_jobs", None))
+        return run_blocks(block, bounds.size - 1, n_jobs)
 
     def _pairwise_per_step(self) -> bool:
         """Whether the pairwise scores of the model differ from step to step."""
