@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, clone, is_classifier, is_regressor
+from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -36,7 +36,7 @@ from seqlab.meta._stacking_features import (
     opinion_of,
 )
 from seqlab.meta._stacking_folds import deal, fold_units
-from seqlab.meta.independent import IndependentLabeler
+from seqlab.meta._stacking_learners import Material, as_labeler, draw_seed, seeded
 from seqlab.models._base import BaseLabeler, TrainingData
 
 Ints = NDArray[np.int64]
@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 def _final_has(name: str) -> Callable[[StackedSequentialLearner], bool]:
     def check(self: StackedSequentialLearner) -> bool:
-        return hasattr(getattr(self, "labeler_", None) or _as_labeler(self.estimator), name)
+        return hasattr(getattr(self, "labeler_", None) or as_labeler(self.estimator), name)
 
     return check
 
@@ -214,15 +214,15 @@ class StackedSequentialLearner(BaseLabeler):
 
     def _learners(self) -> tuple[Any, Any]:
         """The learners of the two stages, not fitted."""
-        labeler, below = _as_labeler(self.estimator), None
+        labeler, below = as_labeler(self.estimator), None
         if self.window is not None and self.levels > 1:
             below = clone(self).set_params(levels=self.levels - 1, n_jobs=None, verbose=0)
         if self.random_state is not None:
             random = check_random_state(self.random_state)
             if below is not None:
                 # Folds of the lower level differ from ours, and follow from our seed.
-                below.set_params(random_state=_draw_seed(random))
-            labeler = _seeded(labeler, random)
+                below.set_params(random_state=draw_seed(random))
+            labeler = seeded(labeler, random)
         return (labeler if below is None else below), labeler
 
     def _fit_stacked(
@@ -274,7 +274,7 @@ class StackedSequentialLearner(BaseLabeler):
 
     def _material(
         self, data: TrainingData, bounds: Ints, weighted: bool, groups: Any = None
-    ) -> _Material:
+    ) -> Material:
         """What is learned from, cut at the bounds."""
         X = data.X
         if groups is not None:
@@ -296,7 +296,7 @@ class StackedSequentialLearner(BaseLabeler):
                 weights = data.sequence_weights
             else:  # pieces weigh as their sequence does
                 weights = np.full(len(X), data.sequence_weights[0])
-        return _Material(X, labels, weights, groups)
+        return Material(X, labels, weights, groups)
 
     def _folds(self, n_sequences: int, groups: Any) -> list[tuple[Ints, Ints]]:
         return deal(
@@ -448,54 +448,14 @@ class StackedSequentialLearner(BaseLabeler):
         return np.array(names, dtype=object)
 
 
-def _as_labeler(estimator: Any) -> Any:
-    """A labeler as it is; a classifier, step by step."""
-    if estimator is None:
-        return IndependentLabeler()
-    if is_regressor(estimator):
-        raise InputError(f"{type(estimator).__name__} is a regressor; labels need a classifier")
-    return IndependentLabeler(estimator) if is_classifier(estimator) else estimator
-
-
-def _draw_seed(random: np.random.RandomState) -> int:
-    return int(random.randint(np.iinfo(np.int32).max))
-
-
-def _seeded(labeler: Any, random: np.random.RandomState) -> Any:
-    """The labeler with a seed wherever it has none, so that ours decides everything."""
-    seeds = {
-        name: _draw_seed(random)
-        for name, value in sorted(labeler.get_params().items(), key=lambda param: param[0])
-        if name.split("__")[-1] == "random_state" and value is None
-    }
-    return clone(labeler).set_params(**seeds) if seeds else labeler
-
-
-class _Material(NamedTuple):
-    """Features, labels, weights and groups of sequences, as learners take them."""
-
-    X: Sequences
-    labels: list[NDArray[Any]]
-    weights: Any
-    groups: Any = None
-
-    def part(self, chosen: Ints) -> _Material:
-        weights, groups = self.weights, self.groups
-        if weights is not None:
-            weights = [weights[i] for i in chosen]
-        if groups is not None:
-            groups = groups[chosen]
-        return _Material(self.X[chosen], [self.labels[i] for i in chosen], weights, groups)
-
-
-def _fit(learner: Any, material: _Material) -> Any:
+def _fit(learner: Any, material: Material) -> Any:
     options = {} if material.weights is None else {"sample_weight": material.weights}
     if material.groups is not None and isinstance(learner, StackedSequentialLearner):
         options["groups"] = material.groups  # a stacked learner below has folds of its own
     return clone(learner).fit(material.X, material.labels, **options)
 
 
-def _fit_and_ask(learner: Any, known: _Material, asked: Sequences, classes: NDArray[Any]) -> Any:
+def _fit_and_ask(learner: Any, known: Material, asked: Sequences, classes: NDArray[Any]) -> Any:
     """Opinion of a learner fitted on some sequences about others.
 
     Where the training part holds one label only, that label: there is nothing to learn.

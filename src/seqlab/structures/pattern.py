@@ -65,11 +65,6 @@ class FeaturePattern:
         return cls(X.shape[1], n_columns, starts, columns)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every pair has a weight."""
-        return self.starts is None
-
-    @property
     def n_weights(self) -> int:
         """Number of weights."""
         if self.columns is None:
