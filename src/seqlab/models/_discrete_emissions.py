@@ -113,6 +113,11 @@ class CategoricalEmissions:
     def scorer(self) -> Scorer:
         with np.errstate(divide="ignore"):
             table = np.log(np.concatenate([p.T for p in self.probabilities]))
+        if len(self.categories) == 1:  # what is missing, -1, finds a last row of zeros
+            table = np.concatenate([table, np.zeros((1, self.n_labels))])
+            return lambda codes, begin, stop: np.take(
+                table, codes[begin:stop, 0], axis=0, mode="wrap"
+            )
         first = self._first()
 
         def scores(codes: Any, begin: int, stop: int) -> Floats:

@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import longest, padded_width
-from seqlab.inference._kernels.max_plus import add_at, max_plus, max_plus_at
+from seqlab.inference._kernels.dense import LANES, longest, padded_width
+from seqlab.inference._kernels.max_plus import first_highest_at, max_plus_at, max_plus_pair_at
 from seqlab.inference.scores import Floats
 
 
@@ -43,7 +43,7 @@ def copy_pairwise(pairwise: Floats, out: Floats) -> None:
 def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
     """Workspaces ``(transposed, table)`` of `viterbi_one` for up to ``n_rows`` steps."""
     width = padded_width(n_labels)
-    return np.full((width, width), -np.inf), np.empty((n_rows, width))
+    return np.empty((width, width)), np.empty((n_rows, width))
 
 
 # The steps below take tables and row numbers, not rows: to make a row of an array costs as much as a step.
@@ -51,41 +51,96 @@ def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
 
 @njit(nogil=True, cache=True)
 def last_suffix(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> None:
-    """Scores of the last step, ``table[row, i] = unary[t, i] + end[i]``; ``-inf`` in the padding.
-
-    The steps before find their padding from this one.
-    """
-    n_labels = unary.shape[1]
-    for i in range(n_labels):
+    """Scores of the last step, ``table[row, i] = unary[t, i] + end[i]``."""
+    for i in range(unary.shape[1]):
         table[row, i] = unary[t, i] + end[i]
-    for i in range(n_labels, table.shape[1]):
-        table[row, i] = -np.inf
 
 
 @njit(nogil=True, cache=True, inline="always")
-def suffix_step(unary: Floats, t: int, transposed: Floats, table: Floats, row: int) -> None:
-    """``table[row, i] = unary[t, i] + max_j pairwise[i, j] + table[row + 1, j]``."""
-    width, n_labels = table.shape[1], unary.shape[1]
-    max_plus_at(table, (row + 1) * width, transposed, table, row * width, width, n_labels)
-    add_at(unary, t * n_labels, table, row * width, n_labels)
+def few_max_plus(
+    vectors: Floats,
+    source: int,
+    matrix: Floats,
+    out: Floats,
+    target: int,
+    extras: Floats,
+    extra: int,
+) -> None:
+    """`max_plus_rows` of fewer labels than a register holds."""
+    n = extras.shape[1]
+    for j in range(n):
+        highest = -np.inf
+        for i in range(n):
+            value = vectors[source, i] + matrix[i, j]
+            highest = value if value > highest else highest
+        out[target, j] = highest + extras[extra, j]
 
 
 @njit(nogil=True, cache=True, inline="always")
-def best_label(
-    arcs: Floats, before: int, table: Floats, row: int, n_labels: int
-) -> tuple[int, float]:
-    """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several, and the maximum.
+def max_plus_rows(
+    vectors: Floats,
+    source: int,
+    matrix: Floats,
+    out: Floats,
+    target: int,
+    extras: Floats,
+    extra: int,
+) -> None:
+    """``out[target, j] = extras[extra, j] + max_i vectors[source, i] + matrix[i, j]``."""
+    n = extras.shape[1]
+    if n >= LANES:
+        max_plus_at(
+            vectors, source * vectors.shape[1], matrix, out, target * out.shape[1],
+            extras, extra * n, matrix.shape[1], n,
+        )  # fmt: skip
+    else:
+        few_max_plus(vectors, source, matrix, out, target, extras, extra)
 
-    In two loops without branches: where the maximum lies cannot be predicted.
-    """
-    highest = -np.inf
-    for j in range(n_labels):
+
+@njit(nogil=True, cache=True, inline="always")
+def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
+    """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several."""
+    n_labels = arcs.shape[1]
+    if n_labels >= LANES:
+        return first_highest_at(arcs, before * n_labels, table, row * table.shape[1], n_labels)
+    return few_best_label(arcs, before, table, row)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def few_best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
+    """`best_label` of fewer labels than a register holds."""
+    label, highest = 0, arcs[before, 0] + table[row, 0]
+    for j in range(1, arcs.shape[1]):
         value = arcs[before, j] + table[row, j]
+        label = j if value > highest else label  # no branch: which it is cannot be predicted
         highest = value if value > highest else highest
-    label = 0
-    for j in range(n_labels - 1, -1, -1):
-        label = j if arcs[before, j] + table[row, j] == highest else label
-    return label, highest
+    return label
+
+
+@njit(nogil=True, cache=True)
+def go_on(
+    unary: Floats, t0: int, t1: int, transposed: Floats, table: Floats, first_row: int
+) -> None:
+    """Best suffixes of the steps ``t1 - 1`` down to ``t0``, the ``first_row``, from those of ``t1``."""
+    for t in range(t1 - 1, t0 - 1, -1):
+        row = first_row + t - t0
+        max_plus_rows(table, row + 1, transposed, table, row, unary, t)
+
+
+@njit(nogil=True, cache=True)
+def read_on(
+    pairwise: Floats,
+    label: int,
+    table: Floats,
+    row: int,
+    labels: NDArray[np.int64],
+    t0: int,
+    t1: int,
+) -> None:
+    """``labels[t0:t1]`` from the table of best suffixes, ``row`` and on, after ``label``."""
+    for t in range(t0, t1):
+        label = best_label(pairwise, label, table, row + t - t0)
+        labels[t] = label
 
 
 @njit(nogil=True, cache=True)
@@ -95,10 +150,12 @@ def best_suffixes(
 ) -> None:  # fmt: skip
     """``table[t - t0, i]``: best score of steps ``t .. t1 - 1`` given label ``i`` at ``t``."""
     last_suffix(unary, end, t1 - 1, table, t1 - 1 - t0)
+    if stride == 0:
+        go_on(unary, t0, t1 - 1, transposed, table, 0)
+        return
     for t in range(t1 - 2, t0 - 1, -1):
-        if stride == 1:
-            transpose_pairwise(pairwise3[t + 1], transposed)
-        suffix_step(unary, t, transposed, table, t - t0)
+        transpose_pairwise(pairwise3[t + 1], transposed)
+        go_on(unary, t, t + 1, transposed, table, t - t0)
 
 
 @njit(nogil=True, cache=True)
@@ -124,54 +181,69 @@ def viterbi_one(
         return 0.0
     n_labels = unary.shape[1]
     best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
-    label, best = best_label(start.reshape(1, n_labels), 0, table, 0, n_labels)
+    label = best_label(start.reshape(1, n_labels), 0, table, 0)
+    best = start[label] + table[0, label]
     labels[t0] = label
-    arcs = pairwise3[0]
+    if stride == 0:
+        read_on(pairwise3[0], label, table, 1, labels, t0 + 1, t1)
+        return best
     for t in range(t0 + 1, t1):
-        if stride == 1:
-            arcs = pairwise3[t]
-        label, _ = best_label(arcs, label, table, t - t0, n_labels)
-        labels[t] = label
+        read_on(pairwise3[t], labels[t - 1], table, t - t0, labels, t, t + 1)
     return best
 
 
+# Two neighbours step by step in turns: a step waits for the one before it, and while it does, the processor
+# is busy with the other chain. Both ways in functions of their own, which the compiler makes more of.
+
+
 @njit(nogil=True, cache=True)
-def viterbi_two(
-    unary: Floats,
+def suffixes_of_two(
+    unary: Floats, end: Floats, a0: int, a1: int, b1: int, transposed: Floats, table: Floats
+) -> None:
+    """`best_suffixes` of the rows ``a0:a1`` and ``a1:b1``, one below the other in ``table``.
+
+    For constant scores of at least `LANES` labels.
+    """
+    n_labels, n_a, n_b, width = unary.shape[1], a1 - a0, b1 - a1, table.shape[1]
+    last_suffix(unary, end, a1 - 1, table, n_a - 1)
+    last_suffix(unary, end, b1 - 1, table, n_a + n_b - 1)
+    n_both = min(n_a, n_b)
+    for k in range(2, n_both + 1):
+        max_plus_pair_at(
+            table, (n_a - k) * width, (n_a + n_b - k) * width, transposed,
+            unary, (a1 - k) * n_labels, (b1 - k) * n_labels, width, n_labels,
+        )  # fmt: skip
+    if n_a > n_b:
+        go_on(unary, a0, a1 - n_both, transposed, table, 0)
+    else:
+        go_on(unary, a1, b1 - n_both, transposed, table, n_a)
+
+
+@njit(nogil=True, cache=True)
+def read_two(
     pairwise: Floats,
     start: Floats,
-    end: Floats,
     a0: int,
     a1: int,
     b1: int,
-    transposed: Floats,
     table: Floats,
     labels: NDArray[np.int64],
 ) -> tuple[float, float]:
-    """`viterbi_one` of the neighbours ``a0:a1`` and ``a1:b1``, none of them empty, step by step in turns.
-
-    A step waits for the one before it; while it does, the processor is busy with the other chain. For
-    constant scores.
-    """
-    n_labels, n_a, n_b = unary.shape[1], a1 - a0, b1 - a1
-    last_suffix(unary, end, a1 - 1, table, n_a - 1)
-    last_suffix(unary, end, b1 - 1, table, n_a + n_b - 1)
-    for k in range(2, max(n_a, n_b) + 1):
-        if k <= n_a:
-            suffix_step(unary, a1 - k, transposed, table, n_a - k)
-        if k <= n_b:
-            suffix_step(unary, b1 - k, transposed, table, n_a + n_b - k)
+    """Labels of the rows ``a0:a1`` and ``a1:b1`` from the table of `suffixes_of_two`; their scores."""
+    n_labels, n_a, n_b = pairwise.shape[1], a1 - a0, b1 - a1
     first = start.reshape(1, n_labels)
-    label_a, best_a = best_label(first, 0, table, 0, n_labels)
-    label_b, best_b = best_label(first, 0, table, n_a, n_labels)
+    label_a, label_b = best_label(first, 0, table, 0), best_label(first, 0, table, n_a)
+    best_a, best_b = start[label_a] + table[0, label_a], start[label_b] + table[n_a, label_b]
     labels[a0], labels[a1] = label_a, label_b
-    for k in range(1, max(n_a, n_b)):
-        if k < n_a:
-            label_a, _ = best_label(pairwise, label_a, table, k, n_labels)
-            labels[a0 + k] = label_a
-        if k < n_b:
-            label_b, _ = best_label(pairwise, label_b, table, n_a + k, n_labels)
-            labels[a1 + k] = label_b
+    n_both = min(n_a, n_b)
+    for k in range(1, n_both):
+        label_a = best_label(pairwise, label_a, table, k)
+        label_b = best_label(pairwise, label_b, table, n_a + k)
+        labels[a0 + k], labels[a1 + k] = label_a, label_b
+    if n_a > n_b:
+        read_on(pairwise, label_a, table, n_both, labels, a0 + n_both, a1)
+    else:
+        read_on(pairwise, label_b, table, n_a + n_both, labels, a1 + n_both, b1)
     return best_a, best_b
 
 
@@ -193,16 +265,17 @@ def viterbi_block(
 
     ``table`` is a workspace of as many rows as two neighbours have steps, and padded width.
     """
-    transposed = np.full((table.shape[1], table.shape[1]), -np.inf)
+    transposed = np.empty((table.shape[1], table.shape[1]))
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
+    together = stride == 0 and unary.shape[1] >= LANES
     i = first
     while i < last:
         a0, a1 = offsets[i], offsets[i + 1]
-        if stride == 0 and i + 1 < last and a0 < a1 and a1 < offsets[i + 2]:
-            score[i], score[i + 1] = viterbi_two(
-                unary, pairwise3[0], start, end, a0, a1, offsets[i + 2], transposed, table, labels
-            )
+        if together and i + 1 < last and a0 < a1 and a1 < offsets[i + 2]:
+            b1 = offsets[i + 2]
+            suffixes_of_two(unary, end, a0, a1, b1, transposed, table)
+            score[i], score[i + 1] = read_two(pairwise3[0], start, a0, a1, b1, table, labels)
             i += 2
         else:
             score[i] = viterbi_one(
@@ -226,8 +299,11 @@ def max_marginals_block(
     """``out[t, s]``: the best score of any labeling with label ``s`` at step ``t``."""
     n_labels = unary.shape[1]
     transposed, table = viterbi_workspace(n_labels, longest(offsets, first, last))
-    arcs = np.full_like(transposed, -np.inf)
-    before, after = np.full(arcs.shape[0], -np.inf), np.full(arcs.shape[0], -np.inf)
+    arcs = np.empty_like(transposed)
+    prefixes = np.empty(
+        (2, n_labels)
+    )  # best ones that lead to, but do not count, a step; of two steps
+    nothing = np.zeros((1, n_labels))
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
         copy_pairwise(pairwise3[0], arcs)
@@ -236,14 +312,15 @@ def max_marginals_block(
         if t0 == t1:
             continue
         best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
+        now = 0
         for j in range(n_labels):
-            before[j] = start[j]  # best prefix that leads to, but does not count, step t
+            prefixes[now, j] = start[j]
         for t in range(t0, t1):
             if t > t0:
                 if stride == 1:
                     copy_pairwise(pairwise3[t], arcs)
-                max_plus(before, arcs, after)
-                before, after = after, before
+                max_plus_rows(prefixes, now, arcs, prefixes, 1 - now, nothing, 0)
+                now = 1 - now
             for j in range(n_labels):
-                out[t, j] = before[j] + table[t - t0, j]
-                before[j] += unary[t, j]
+                out[t, j] = prefixes[now, j] + table[t - t0, j]
+                prefixes[now, j] += unary[t, j]
