@@ -111,9 +111,24 @@ def template_lines(draw):
     sentences.filter(any),
     sentences,
     st.integers(1, 3),
+    st.sampled_from([0, 5, 1 << 18]),
 )
-def test_equals_crfpp_on_adversarial_values(templates, train, test, min_count):
-    check_against_reference(templates, train, test, min_count)
+def test_equals_crfpp_on_adversarial_values(templates, train, test, min_count, max_places):
+    with pytest.MonkeyPatch.context() as patch:  # finished tables as arrays, and as hash tables
+        patch.setattr("seqlab.features.feature_table.MAX_PLACES", max_places)
+        check_against_reference(templates, train, test, min_count)
+
+
+@pytest.mark.parametrize("max_places", [0, 1 << 18])
+def test_crowded_tables(monkeypatch, max_places):
+    monkeypatch.setattr("seqlab.features.feature_table.MAX_PLACES", max_places)
+    rng = np.random.default_rng(0)
+    train, test = (
+        [[(f"w{n}", "") for n in rng.integers(0, size, 30)] for _ in range(150)]
+        for size in (60, 70)
+    )
+    templates = ["U1:%x[0,0]/%x[1,0]", "U2:%x[-1,0]/%x[0,0]/%x[1,0]", "U3:%x[0,0]"]
+    check_against_reference(templates, train, test, 1)
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,11 +1,11 @@
 """Compiled kernels of the template transformers: arrays in, arrays out.
 
 A feature is a row of ``width`` integer codes, and a table numbers the distinct rows. For a width
-of 1 the table is an array: ``slots[code]`` is the row number or -1. Otherwise it uses open
-addressing: ``slots`` (a power of two of them, at most half full) holds row numbers or -1, and a
-probe compares the whole row, so that two features are never confused. Memory latency bounds the
-loops: for each template and step one random access to ``slots`` and, for wide rows, one to
-``keys``.
+of 1 the table is an array: ``slots[code]`` is the row number or -1; a finished table may be one for
+any width (`find_places`). Otherwise it uses open addressing: ``slots`` (a power of two of them, at most
+half full) holds row numbers or -1, and a probe compares the whole row, so that two features are never
+confused. Memory latency bounds the loops: for each template and step one random access to ``slots``
+and, for wide rows, one to ``keys``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive codes
 _HALF = np.uint64(32)
+OTHER = -2  # instead of a row number: the first slot of a feature holds another one
 
 
 @njit(cache=True, nogil=True)
@@ -92,42 +93,88 @@ def find_rows(
     items : int64 array of shape (width,)
         The reads of this template.
     skip : bool array of shape (n_steps,) or (0,)
-        Steps to leave alone (nothing is written there).
+        Steps that have no feature here.
     keys : int32 array of shape (n_rows, width)
     slots : int32 array
     out : int32 array of shape (n_steps,)
-        Row number of each step's feature, -1 where unknown.
+        Row number of each step's feature, -1 where there is none or it is unknown.
     """
     width = items.size
+    if keys.shape[0] == 0:
+        out[:] = -1
+        return
     if width == 1:
         for t in range(codes.shape[1]):
             code = codes[items[0], t]
-            if not (skip.size and skip[t]):
-                out[t] = slots[code] if 0 <= code < slots.size else -1
+            wanted = 0 <= code < slots.size and not (skip.size and skip[t])
+            out[t] = slots[code] if wanted else np.int32(-1)
         return
+    # Two loops without branches, so that the many reads far apart in memory overlap: the first row to
+    # compare, and whether it is the one. Then what is left: another row was in the slot.
     mask = np.uint64(slots.size - 1)
     for t in range(codes.shape[1]):
-        if skip.size and skip[t]:
-            continue
-        out[t] = -1
-        complete = True
+        lowest = np.int32(0)
         for j in range(width):
-            if codes[items[j], t] < 0:
-                complete = False
-        if not complete:
-            continue
-        slot = _hash_column(codes, items, t) & mask
+            lowest = min(lowest, codes[items[j], t])
+        row = slots[_hash_column(codes, items, t) & mask]
+        out[t] = row if lowest == 0 else np.int32(-1)
+    for t in range(codes.shape[1]):
+        row = max(out[t], np.int32(0))
+        same = True
+        for j in range(width):
+            same &= keys[row, j] == codes[items[j], t]
+        out[t] = out[t] if same | (out[t] < 0) else np.int32(OTHER)
+    for t in range(codes.shape[1]):
+        if out[t] == OTHER:
+            out[t] = _find_further(codes, items, t, keys, slots)
+    if skip.size:
+        for t in range(codes.shape[1]):
+            out[t] = np.int32(-1) if skip[t] else out[t]
+
+
+@njit(cache=True, nogil=True)
+def _find_further(codes: Ints, items: Ints, t: int, keys: Ints, slots: Ints) -> int:
+    """Row of the feature at a step, from the second slot on; -1 where there is none."""
+    mask = np.uint64(slots.size - 1)
+    slot = _hash_column(codes, items, t) & mask
+    while True:
+        slot = (slot + np.uint64(1)) & mask
         row = slots[slot]
-        while row >= 0:
-            same = True
-            for j in range(width):
-                if keys[row, j] != codes[items[j], t]:
-                    same = False
-            if same:
-                out[t] = row
-                break
-            slot = (slot + np.uint64(1)) & mask
-            row = slots[slot]
+        if row < 0:
+            return -1
+        same = True
+        for j in range(items.size):
+            same &= keys[row, j] == codes[items[j], t]
+        if same:
+            return int(row)
+
+
+@njit(cache=True, nogil=True)
+def find_places(
+    codes: Ints, items: Ints, skip: NDArray[np.bool_], sizes: Ints, slots: Ints, out: Ints
+) -> None:
+    """`find_rows` in an array over all combinations of few codes, without a branch.
+
+    Parameters
+    ----------
+    codes, items, skip, out : as in `find_rows`
+    sizes : int64 array of shape (width,)
+        Number of codes of each hole.
+    slots : int32 array of shape (1 + product of the sizes,)
+        Row number of each combination, the last hole running fastest, behind a first entry of -1.
+    """
+    out[:] = 0
+    for j in range(items.size):
+        item, size = items[j], np.int32(sizes[j])
+        for t in range(out.size):
+            code, place = codes[item, t], out[t]
+            inside = (place >= 0) & (code >= 0) & (code < size)
+            out[t] = place * size + code if inside else np.int32(-1)
+    if skip.size:
+        for t in range(out.size):
+            out[t] = np.int32(-1) if skip[t] else out[t]
+    for t in range(out.size):
+        out[t] = slots[out[t] + 1]
 
 
 @njit(cache=True, nogil=True)
@@ -143,8 +190,8 @@ def add_rows(
 ) -> int:
     """Look up one template's feature at each step, entering new ones; return the number of rows.
 
-    As `find_rows`; ``keys``, ``slots`` and ``counts`` must have room for one new row per step, and
-    for width 1 ``slots`` for every code.
+    As `find_rows`, but nothing is written at steps to skip; ``keys``, ``slots`` and ``counts`` must
+    have room for one new row per step, and for width 1 ``slots`` for every code.
     """
     width = items.size
     if width == 1:
@@ -196,11 +243,23 @@ def add_rows(
 
 
 @njit(cache=True, nogil=True)
+def fill_plain_csr(numbers: Ints, begins: Ints, end: int, indptr: Ints, indices: Ints) -> int:
+    """`fill_csr` where every number is a column, counted from ``begins``, and templates ascend."""
+    for t in range(numbers.shape[1]):
+        for i in range(numbers.shape[0]):
+            number = numbers[i, t]
+            indices[end] = begins[i] + number  # the next one overwrites it where there is none
+            end += number >= 0
+        indptr[t] = end
+    return end
+
+
+@njit(cache=True, nogil=True)
 def fill_csr(
     numbers: Ints,
     columns: Ints,
     begins: Ints,
-    ends: Ints,
+    text_begins: Ints,
     end: int,
     indptr: Ints,
     indices: Ints,
@@ -214,8 +273,8 @@ def fill_csr(
         Feature numbers of each template's table.
     columns : int32 array
         Column of each feature number, table after table, -1 for none.
-    begins, ends : int64 arrays of shape (n_templates,)
-        Part of `columns` that belongs to a template's table; a negative number counts from its end.
+    begins, text_begins : int64 arrays of shape (n_templates,)
+        Where in `columns` the numbers 0, 1, ... and -2, -3, ... of a template's table begin.
     end : int
         Number of entries there already.
     indptr : int32 array of shape (n_steps,)
@@ -230,7 +289,9 @@ def fill_csr(
         begin = end
         for i in range(numbers.shape[0]):
             number = numbers[i, t]
-            column = columns[(begins[i] if number >= 0 else ends[i]) + number]
+            if number == -1:
+                continue
+            column = columns[begins[i] + number if number >= 0 else text_begins[i] - 2 - number]
             if column < 0:
                 continue
             # Insertion sort: templates are numbered in order, so this is one comparison as a rule.

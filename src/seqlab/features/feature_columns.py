@@ -68,23 +68,24 @@ def count_columns(tables: list[NDArray[np.int32]], texts: list[Vocabulary]) -> i
 
 
 class ColumnMap(NamedTuple):
-    """Column of each feature number, -1 for none.
-
-    The numbers of one group are read from its part of `columns`. Those of features looked up by
-    text are -2, -3, ..., so they are read from the end of the part, whose last entry, for the
-    number -1, is -1.
+    """Column of each feature number.
 
     Attributes
     ----------
     columns : int32 array
-        The parts of all groups.
-    begins, ends : int64 arrays of shape (n_templates,)
-        The part of each template's group.
+        The columns of the features of all groups, in their order; -1 for what is not kept.
+    begins, text_begins : int64 arrays of shape (n_templates,)
+        Where in `columns` the features of each template's group begin: those looked up by codes,
+        numbered 0, 1, ..., and by text, numbered -2, -3, ...
+    is_plain : bool
+        Whether a place in `columns` is the column itself, nothing is looked up by text, and no two
+        templates share a group: the features of a step then come in the order of their columns.
     """
 
     columns: NDArray[np.int32]
     begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    text_begins: NDArray[np.int64]
+    is_plain: bool
 
 
 def make_column_map(
@@ -100,18 +101,16 @@ def make_column_map(
     rows, text_rows : sequences of bool arrays
         Which features of each group are kept, of those looked up by codes and by text.
     """
-    nothing = np.array([-1], np.int32)
-    parts, begins, ends = [nothing[:0]], [], []
-    n_columns, size = 0, 0
-    for group, by_code, by_text in zip(groups, rows, text_rows, strict=True):
-        both = np.concatenate([by_code, by_text])
-        columns = np.where(both, np.cumsum(both) - 1 + n_columns, -1).astype(np.int32)
-        parts += [columns[: by_code.size], columns[by_code.size :][::-1], nothing]
-        begins += [size] * len(group.members)
-        size += both.size + 1
-        ends += [size] * len(group.members)
-        n_columns += int(both.sum())
-    return ColumnMap(np.concatenate(parts), np.array(begins, np.int64), np.array(ends, np.int64))
+    parts = [part for both in zip(rows, text_rows, strict=True) for part in both]
+    ends = np.cumsum([0, *map(len, parts)])
+    kept = np.concatenate([np.zeros(0, bool), *parts])
+    n_members = [len(group.members) for group in groups]
+    return ColumnMap(
+        np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32),
+        np.repeat(ends[:-1:2], n_members),
+        np.repeat(ends[1::2], n_members),
+        bool(kept.all()) and max(n_members, default=1) == 1 and not any(map(len, text_rows)),
+    )
 
 
 def first_steps(lengths: list[int]) -> NDArray[np.bool_]:
@@ -127,7 +126,7 @@ def assemble(
     blocks: Sequence[NDArray[np.int32]], lengths: list[int], column_map: ColumnMap, n_columns: int
 ) -> Sequences:
     """Turn the feature numbers of all blocks, each (n_templates, n_steps), into one CSR matrix."""
-    from seqlab.features._kernels import fill_csr
+    from seqlab.features._kernels import fill_csr, fill_plain_csr
 
     room = sum(numbers.size for numbers in blocks)
     if room > np.iinfo(np.int32).max:
@@ -138,13 +137,18 @@ def assemble(
     n_steps = sum(lengths)
     indptr = np.zeros(n_steps + 1, np.int32)
     indices = np.empty(room, np.int32)
-    data = np.empty(room, np.float64)
+    columns, begins, text_begins, is_plain = column_map
+    data = np.empty(0 if is_plain else room)
     step = used = 0
     for numbers in blocks:
         next_step = step + numbers.shape[1]
         ends = indptr[step + 1 : next_step + 1]
-        used = fill_csr(numbers, *column_map, used, ends, indices, data)
+        if is_plain:
+            used = fill_plain_csr(numbers, begins, used, ends, indices)
+        else:
+            used = fill_csr(numbers, columns, begins, text_begins, used, ends, indices, data)
         step = next_step
-    matrix = sp.csr_matrix((data[:used], indices[:used], indptr), shape=(n_steps, n_columns))
+    data = np.ones(used) if is_plain else data[:used]
+    matrix = sp.csr_matrix((data, indices[:used], indptr), shape=(n_steps, n_columns))
     matrix.has_canonical_format = True
     return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))

@@ -8,6 +8,7 @@ hash table of exact keys; the few whose text is not determined by the tuple by t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from seqlab.features.columns import Codes, ColumnCoder, TokenBlock, encode_colum
 from seqlab.features.template_plan import Group, Plan
 
 MIN_SLOTS = 16
+# Combinations of codes up to which a finished table is an array over all of them (a megabyte).
+MAX_PLACES = 1 << 18
 
 
 class BlockReader:
@@ -123,7 +126,7 @@ class FeatureTable:
     ----------
     group : Group
     keys : int32 array of shape (n_rows, n_holes), optional
-        Tuples known already, for look-ups.
+        The tuples of a finished table, which has look-ups only.
     texts : dict of str to int, optional
         Features looked up by text known already.
     """
@@ -138,7 +141,11 @@ class FeatureTable:
         self.counts = np.zeros(self.n_rows, np.int64)
         self.texts = {} if texts is None else texts
         self.text_counts: list[int] = []
-        self._rebuild(self.n_rows)
+        self._sizes = np.empty(0, np.int64)  # of the holes, where the table is an array over them
+        if keys is not None and self.n_rows and width:
+            self._finish()
+        else:
+            self._rebuild(self.n_rows)
 
     def look_up(
         self,
@@ -162,7 +169,7 @@ class FeatureTable:
         add : bool
             Whether to enter and count features met for the first time.
         """
-        from seqlab.features._kernels import add_rows, find_rows
+        from seqlab.features._kernels import add_rows, find_places, find_rows
 
         for member, found in zip(self.group.members, out, strict=True):
             items = np.array(member.reads, np.int64)
@@ -177,6 +184,8 @@ class FeatureTable:
                     self.n_rows = add_rows(
                         codes, items, skip, self.keys, self._slots, self.counts, self.n_rows, found
                     )
+                elif self._sizes.size:
+                    find_places(codes, items, skip, self._sizes, self._slots, found)
                 else:
                     find_rows(codes, items, skip, self.keys, self._slots, found)
             if odd.any():
@@ -239,6 +248,16 @@ class FeatureTable:
             needed = len(reader.texts(self.group.views[0])) // 2 + 1
         if 2 * needed > self._slots.size:
             self._rebuild(needed)
+
+    def _finish(self) -> None:
+        """Lay out the keys for look-ups only."""
+        sizes = tuple((self.keys.max(axis=0) + 1).tolist())
+        if math.prod(sizes) > MAX_PLACES:
+            self._rebuild(2 * self.n_rows)  # emptier than a table that grows: fewer second slots
+            return
+        self._sizes = np.array(sizes)
+        self._slots = np.full(math.prod(sizes) + 1, -1, np.int32)
+        self._slots[1 + np.ravel_multi_index(tuple(self.keys.T), sizes)] = np.arange(self.n_rows)
 
     def _rebuild(self, n_rows: int) -> None:
         """Make the slots anew: at most half full with so many rows, or one for each code."""

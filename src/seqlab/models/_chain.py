@@ -31,8 +31,9 @@ from seqlab.inference import (
 from seqlab.inference._threads import block_bounds, effective_n_jobs, run_blocks
 from seqlab.models._base import BaseLabeler
 
-# Doubles of scores that a block may hold (16 MB): bounds memory.
-BLOCK_DOUBLES = 2_000_000
+# Doubles of scores that a block may hold (2 MB): large against the cost of a block, small enough to come
+# from memory that was used before, and to stay near the processor.
+BLOCK_DOUBLES = 1 << 18
 # Share of malformed tags in training above which the labels are taken to follow another scheme.
 MALFORMED = 0.02
 
@@ -140,7 +141,9 @@ class ChainLabeler(BaseLabeler):
         n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
         if n_threads > 1:
             work = max(1, min(work, X.n_steps * per_step // (2 * n_threads)))
-        bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max(len(X), 1))
+        # Viterbi on one thread does well with two sequences to take in turns.
+        max_blocks = max(len(X) if n_threads > 1 else len(X) // 2, 1)
+        bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max_blocks)
 
         def block(b: int) -> Any:
             first, last = int(bounds[b]), int(bounds[b + 1])

@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from seqlab.inference._kernels.exponential import bits_of_float, float_of_bits
 from seqlab.structures._row_vectors import add_to_rows, sum_rows
 
 
@@ -75,66 +74,6 @@ def fill_split(
                     if not unit:
                         pair_value[q] = data[k]
                     q += 1
-
-
-@njit(nogil=True, cache=True)
-def fill_table(plan, starts, columns, weights, rows, table):
-    """Lay out weights for `emit_table`: dense rows into ``rows``, one line of ``table`` per feature.
-
-    A line is ``-1 - row`` for a dense feature; ``column << 2 | 1`` and the bits of the weight where there
-    is just one; else ``first weight << 18 | number << 2``.
-    """
-    for f in range(plan.size):
-        first, n = np.int64(starts[f]), np.int64(starts[f + 1] - starts[f])
-        if plan[f] < 0:
-            row = rows[-1 - plan[f]]
-            for p in range(first, first + n):
-                row[columns[p]] = weights[p]
-            table[f, 0] = plan[f]
-        elif n == 1:
-            table[f, 0] = np.int64(columns[first]) << 2 | 1
-            table[f, 1] = bits_of_float(weights[first])  # type: ignore[call-arg]
-        else:
-            table[f, 0] = first << 18 | n << 2
-
-
-@njit(nogil=True, cache=True)
-def emit_table(indptr, indices, data, table, columns, weights, rows, first, last, out):
-    """Scores of CSR rows first..last into ``out`` (last - first, n_labels).
-
-    Bound: the latency of one line of ``table`` per feature, somewhere in a few megabytes. The lines of a
-    step are fetched in one loop without branches, so that the fetches overlap.
-    """
-    longest, width = 0, rows.shape[1]
-    for t in range(first, last):
-        longest = max(longest, indptr[t + 1] - indptr[t])
-    entries, bits = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
-    dense_row, dense_value = np.empty(longest, dtype=np.uint32), np.empty(longest)
-    row = np.empty((1, width))
-    for t in range(first, last):
-        begin, n = indptr[t], indptr[t + 1] - indptr[t]
-        for k in range(n):
-            feature = indices[begin + k]
-            entries[k] = table[feature, 0]
-            bits[k] = table[feature, 1]
-        d = 0
-        for k in range(n):
-            if entries[k] < 0:
-                dense_row[d] = -1 - entries[k]
-                dense_value[d] = data[begin + k]
-                d += 1
-        sum_rows(rows, dense_row, dense_value, row, np.int64(0), np.int64(d), np.int64(0))
-        for k in range(n):
-            entry, value = entries[k], data[begin + k]
-            if entry >= 0:
-                if entry & 1:
-                    row[0, entry >> 2] += value * float_of_bits(bits[k])  # type: ignore[call-arg]
-                else:
-                    weight = entry >> 18
-                    for p in range(weight, weight + (entry >> 2 & 0xFFFF)):
-                        row[0, columns[p]] += value * weights[p]
-        for j in range(out.shape[1]):
-            out[t - first, j] = row[0, j]
 
 
 @njit(nogil=True, cache=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores
-from seqlab.structures.emission import EmissionTable
+from seqlab.structures.emission import MAX_LABELS, EmissionTable
 from seqlab.structures.pattern import FeaturePattern, emit
 
 Floats = NDArray[np.float64]
@@ -96,13 +96,13 @@ def chain_scores(
     """Scores of sequences first..last of X (CSR).
 
     With edge features the pairwise scores are per step, ``(n_block_steps, n_labels, n_labels)``: callers
-    go block by block. ``table`` holds ``weights.coef``, laid out for it.
+    go block by block. ``table`` holds ``weights.coef``, laid out for X.
     """
     weights.check(X.n_features)
     offsets = X.offsets
     begin, stop = int(offsets[first]), int(offsets[last])
     if table is not None:
-        unary = table.emit(X.matrix, begin, stop)
+        unary = table.emit(begin, stop)
     else:
         unary = emit(X.matrix, weights.coef, begin, stop)
     pairwise = weights.transitions
@@ -120,9 +120,11 @@ def chain_scorer(weights: ChainWeights, X: Sequences) -> Callable[[int, int], Ch
 
     Weights are laid out anew for it where X is large enough to make up for that.
     """
+    weights.check(X.n_features)
     csr, coef = as_csr(X), weights.coef
-    if sp.issparse(coef) and LAYOUT_SHARE * csr.matrix.nnz > coef.nnz:
-        table = EmissionTable(coef if coef.format == "csc" else coef.tocsc())
+    large = LAYOUT_SHARE * csr.matrix.nnz > coef.nnz if sp.issparse(coef) else False
+    if large and coef.shape[0] <= MAX_LABELS:
+        table = EmissionTable(coef if coef.format == "csc" else coef.tocsc(), csr.matrix)
         return lambda first, last: chain_scores(weights, csr, first, last, table)
     return lambda first, last: chain_scores(weights, csr, first, last)
 

@@ -1,8 +1,7 @@
 """EmissionTable: weights laid out for scoring many steps.
 
-The counterpart of `MixedRows` for data that are read once: features that go with many labels get dense rows,
-the others keep their short lists, and one number per feature says which. Laying out costs a pass over the
-weights and pays where the data are about as large as the model.
+The counterpart of `MixedRows` for data that are read once. Laying out costs a pass over the weights and pays
+where the data are about as large as the model.
 """
 
 from __future__ import annotations
@@ -12,37 +11,61 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference._kernels.dense import padded_width
-from seqlab.structures import _mixed_kernels
-from seqlab.structures.mixed_rows import min_dense
+from seqlab.structures import _table_kernels
 
 Floats = NDArray[np.float64]
+# Labels from which on a feature gets a dense row, as a share of all. Less than for training, where the list
+# of a feature's weights is compiled into the data.
+DENSE_SHARE = 0.125
+MAX_LABELS = 1 << 16  # a line gives a column 16 bits
 
 
 class EmissionTable:
-    """Weights of (label, feature) pairs, ready to score rows.
+    """Weights of the features that some data have, ready to score their rows.
 
     Parameters
     ----------
     coef : CSC matrix of shape (n_labels, n_features)
+        Of at most `MAX_LABELS` labels.
+    X : CSR matrix of shape (n_steps, n_features)
     """
 
-    def __init__(self, coef: sp.csc_matrix) -> None:
-        self.n_labels = coef.shape[0]
-        starts, self._columns, self._weights = coef.indptr, coef.indices, coef.data
-        plan, n_dense = _mixed_kernels.feature_plan(
-            np.diff(starts), starts, min_dense(self.n_labels)
+    def __init__(self, coef: sp.csc_matrix, X: sp.csr_matrix) -> None:
+        self.n_labels, n_features = coef.shape
+        self._X = X
+        # Lines in the order in which the data need them: those of rare features are neighbours of
+        # what is read at the same time, and features that do not occur take no room.
+        self._numbered = np.empty(X.nnz, dtype=np.int32)
+        numbers = np.zeros(n_features, dtype=np.int32)
+        features = np.empty(min(X.nnz, n_features), dtype=np.int32)
+        n_lines = _table_kernels.number_features(X.indices, numbers, features, self._numbered)
+        self._columns, self._weights = coef.indices, coef.data
+        min_dense = max(_table_kernels.IN_LINE + 1, int(DENSE_SHARE * self.n_labels))
+        first, count = np.empty(n_lines, dtype=np.int64), np.empty(n_lines, dtype=np.int32)
+        n_dense = _table_kernels.find_weights(
+            features[:n_lines], coef.indptr, min_dense, first, count
         )
         self._rows = np.zeros((n_dense, padded_width(self.n_labels)))
-        self._table = np.zeros((plan.size, 2), dtype=np.int64)
-        _mixed_kernels.fill_table(
-            plan, starts, self._columns, self._weights, self._rows, self._table
-        )
+        self._lines = _aligned(n_lines, 1 + _table_kernels.IN_LINE)
+        self._values = self._lines.view(np.float64)
+        _table_kernels.fill_lines(
+            first, count, self._columns, self._weights, min_dense,
+            self._rows, self._lines, self._values,
+        )  # fmt: skip
 
-    def emit(self, X: sp.csr_matrix, first: int, last: int) -> Floats:
+    def emit(self, first: int, last: int) -> Floats:
         """Scores of rows first..last, shape (last - first, n_labels)."""
         out = np.empty((last - first, self.n_labels))
-        _mixed_kernels.emit_table(
-            X.indptr, X.indices, X.data, self._table, self._columns, self._weights, self._rows,
-            first, last, out,
+        _table_kernels.emit_lines(
+            self._X.indptr, self._numbered, self._X.data, self._lines, self._values,
+            self._columns, self._weights, self._rows, first, last, out,
         )  # fmt: skip
         return out
+
+
+def _aligned(n_rows: int, n_columns: int) -> NDArray[np.int64]:
+    """An array with anything in it, whose memory begins with a cache line."""
+    line = 64 // 8
+    raw = np.empty(n_rows * n_columns + line, dtype=np.int64)
+    begin = -(raw.ctypes.data // 8) % line
+    return raw[begin : begin + n_rows * n_columns].reshape(n_rows, n_columns)

@@ -1,0 +1,161 @@
+"""Kernels of `EmissionTable`: the scores of rows that are read once.
+
+A feature has one line of four numbers, half a cache line: what it is, and up to three weights. Features that
+go with many labels name a dense row instead, those in between a run of the weights. Lines that the next steps
+need are fetched beforehand; nothing but the rare runs depends on a branch that cannot be predicted.
+
+Measured on text (CoNLL-2000, 22 labels, 336,000 features; per step 12 dense rows and 5 lines), one thread:
+0.16 us per step where one table of (place, weight) lines, read when needed, took 0.29 us. Bound: reads of
+lines and rows that lie in L3 (10.7 and 2.7 megabytes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from seqlab.structures._row_vectors import sum_rows
+
+IN_LINE = 3  # weights that a line holds
+RUN = 1 << 62  # marks the line of a run
+AHEAD = 2  # steps from the fetching of a line to its use
+LINES_AHEAD = 16  # features from the fetching of weights to their use
+
+
+def _fetch_line(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of ``array.flat[index]``, without waiting for it."""
+
+    def generate(context: Any, build: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, build, args[0]).data
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        # Without the suffix of the pointer's type, which LLVM adds itself, as each version spells it.
+        prefetch = cgutils.get_or_insert_function(build.module, kind, "llvm.prefetch")
+        address = build.bitcast(build.gep(data, [args[1]]), pointer)
+        build.call(prefetch, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+_fetch: Any = intrinsic(_fetch_line)
+
+
+@njit(nogil=True, cache=True)
+def number_features(indices, numbers, features, numbered):
+    """Number the columns of CSR entries in the order of first sight; return how many there are.
+
+    Parameters
+    ----------
+    indices : int32 array of shape (n_entries,)
+    numbers : zeros of shape (n_features,), int32
+        Workspace: 1 + number of each feature.
+    features : int32 array with room for every feature
+        Set to the features in their order.
+    numbered : int32 array of shape (n_entries,)
+        Set to the number of each entry's feature.
+    """
+    n = np.int32(0)
+    for k in range(indices.size):
+        feature = indices[k]
+        if numbers[feature] == 0:
+            features[n] = feature
+            n += np.int32(1)
+            numbers[feature] = n
+        numbered[k] = numbers[feature] - np.int32(1)
+    return n
+
+
+@njit(nogil=True, cache=True)
+def find_weights(features, starts, min_dense, first, count):
+    """Place and number of the weights of some features; return how many have at least ``min_dense``."""
+    n_dense = 0
+    for i in range(features.size):
+        feature = features[i]
+        first[i], count[i] = starts[feature], starts[feature + 1] - starts[feature]
+        n_dense += count[i] >= min_dense
+    return n_dense
+
+
+@njit(nogil=True, cache=True)
+def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
+    """Lay out the weights of some features for `emit_lines`.
+
+    Parameters
+    ----------
+    first, count : int64 and int32 arrays of shape (n_lines,)
+        Place and number of the weights of each feature.
+    columns, weights : arrays of shape (n_weights,)
+    rows : zeros of shape (n_dense, width)
+        Set to the weights of the features that have dense rows.
+    lines : int64 array of shape (n_lines, 1 + IN_LINE)
+        Set to ``-1 - row`` for a dense feature; for a few weights to their columns, 16 bits each, and the
+        weights; else to ``RUN``, place and number of the weights.
+    values : the same memory, as floats
+    """
+    row, n_lines = 0, count.size
+    for i in range(n_lines):
+        later = first[min(i + LINES_AHEAD, n_lines - 1)]
+        _fetch(columns, later)
+        _fetch(weights, later)
+        begin, n = first[i], count[i]
+        if n >= min_dense:
+            for p in range(begin, begin + n):
+                rows[row, columns[p]] = weights[p]
+            lines[i, 0] = -1 - row
+            row += 1
+        elif n <= IN_LINE:
+            packed = np.int64(0)
+            for k in range(IN_LINE):
+                if k < n:
+                    packed |= np.int64(columns[begin + k]) << 16 * k
+                    values[i, 1 + k] = weights[begin + k]
+                else:
+                    values[i, 1 + k] = 0.0
+            lines[i, 0] = packed
+        else:
+            lines[i, 0], lines[i, 1], lines[i, 2] = RUN, begin, n
+
+
+@njit(nogil=True, cache=True)
+def emit_lines(indptr, numbered, data, lines, values, columns, weights, rows, first, last, out):
+    """Scores of CSR rows first..last, with lines for columns, into ``out`` (last - first, n_labels)."""
+    longest, width, end = 0, rows.shape[1], indptr[last]
+    for t in range(first, last):
+        longest = max(longest, indptr[t + 1] - indptr[t])
+    dense_row, dense_value = np.empty(longest, dtype=np.uint32), np.empty(longest)
+    other, other_value = np.empty(longest, dtype=np.int64), np.empty(longest)
+    dense, rest = np.empty((1, width)), np.empty(width)
+    for t in range(first, last):
+        begin, n = indptr[t], indptr[t + 1] - indptr[t]
+        for k in range(min(begin + AHEAD * n, end), min(begin + (AHEAD + 1) * n, end)):
+            _fetch(lines, lines.shape[1] * np.int64(numbered[k]))
+        n_dense = n_other = 0
+        for k in range(n):  # both lists are written, one of them grows
+            line, value = numbered[begin + k], data[begin + k]
+            what = lines[line, 0]
+            dense_row[n_dense], dense_value[n_dense] = -1 - what, value
+            other[n_other], other_value[n_other] = line, value
+            n_dense += what < 0
+            n_other += what >= 0
+        sum_rows(rows, dense_row, dense_value, dense, np.int64(0), np.int64(n_dense), np.int64(0))
+        for j in range(width):
+            rest[j] = 0.0
+        for k in range(n_other):
+            line, value = other[k], other_value[k]
+            what = lines[line, 0]
+            if what < RUN:
+                rest[what & 0xFFFF] += value * values[line, 1]
+                rest[what >> 16 & 0xFFFF] += value * values[line, 2]
+                rest[what >> 32 & 0xFFFF] += value * values[line, 3]
+            else:
+                place = lines[line, 1]
+                for p in range(place, place + lines[line, 2]):
+                    rest[columns[p]] += value * weights[p]
+        for j in range(out.shape[1]):
+            out[t - first, j] = dense[0, j] + rest[j]
