@@ -88,8 +88,10 @@ def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlo
     pieces: list[list[Any]] = []
     steps, first, names = 0, 0, None
     for i, item in enumerate(X):
-        piece, own_names = _as_tokens(item, i)
-        names = names or own_names
+        piece = item
+        if type(item) is not list:
+            piece, own_names = _as_tokens(item, i)
+            names = names or own_names
         pieces.append(piece)
         steps += len(piece)
         if steps >= block_steps:
@@ -102,8 +104,7 @@ def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlo
 def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
     """One sequence as a list of tokens, and the names of its columns if it has any."""
     if isinstance(item, list):
-        names = getattr(item[0], "_fields", None) if item else None
-        return item, names
+        return item, None
     if is_frame(item):
         names = tuple(map(str, item.columns))
         missing = item.isna().to_numpy().any(axis=0)
@@ -132,6 +133,8 @@ def _make_block(pieces: list[list[Any]], first: int, names: tuple[str, ...] | No
         if not issubclass(kind, tuple | list):
             step = next(step for step, token in enumerate(tokens) if type(token) is kind)
             _refuse_token(tokens[step], _locate(lengths, first, step), mixed=len(kinds) > 1)
+    if names is None and kinds != {tuple}:  # named ones, perhaps
+        names = next((token._fields for token in tokens if hasattr(token, "_fields")), None)
     widths = set(map(len, tokens))
     if len(widths) > 1:
         width = len(tokens[0])
