@@ -90,7 +90,7 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
     ----------
     first, count : int64 and int32 arrays of shape (n_lines,)
         Place and number of the weights of each feature.
-    columns, weights : arrays of shape (n_weights,)
+    columns, weights : arrays of shape (n_weights,), not empty
     rows : zeros of shape (n_dense, width)
         Set to the weights of the features that have dense rows.
     lines : int64 array of shape (n_lines, 1 + IN_LINE)
@@ -111,12 +111,10 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
             row += 1
         elif n <= IN_LINE:
             packed = np.int64(0)
-            for k in range(IN_LINE):
-                if k < n:
-                    packed |= np.int64(columns[begin + k]) << 16 * k
-                    values[i, 1 + k] = weights[begin + k]
-                else:
-                    values[i, 1 + k] = 0.0
+            for k in range(IN_LINE):  # in the place of what is missing a zero, without a branch
+                p = min(begin + k, columns.size - 1)
+                packed |= (np.int64(columns[p]) if k < n else np.int64(0)) << 16 * k
+                values[i, 1 + k] = weights[p] if k < n else 0.0
             lines[i, 0] = packed
         else:
             lines[i, 0], lines[i, 1], lines[i, 2] = RUN, begin, n

@@ -122,8 +122,11 @@ def chain_scorer(weights: ChainWeights, X: Sequences) -> Callable[[int, int], Ch
     """
     weights.check(X.n_features)
     csr, coef = as_csr(X), weights.coef
-    large = LAYOUT_SHARE * csr.matrix.nnz > coef.nnz if sp.issparse(coef) else False
-    if large and coef.shape[0] <= MAX_LABELS:
+    if (
+        sp.issparse(coef)
+        and 0 < coef.nnz < LAYOUT_SHARE * csr.matrix.nnz
+        and coef.shape[0] <= MAX_LABELS
+    ):
         table = EmissionTable(coef if coef.format == "csc" else coef.tocsc(), csr.matrix)
         return lambda first, last: chain_scores(weights, csr, first, last, table)
     return lambda first, last: chain_scores(weights, csr, first, last)
