@@ -8,6 +8,9 @@ rows. Here up to four registers of `LANES` columns hold the running maxima of a 
 that take their steps together share the loads of the matrix, which bound the time of one. A maximum rounds
 nothing: the same bits as any other order.
 
+Measured with ten labels and two chains, at 3.6 GHz: 37 cycles a step, where the additions and maxima alone
+would take 15 (41 % of that bound; the rest is waiting for the step before), and 24 cycles to read a label.
+
 Where the number of columns is no multiple of `LANES` the last register overlaps the one before it, so nothing
 outside a row is read or written; there must be at least `LANES` columns.
 
