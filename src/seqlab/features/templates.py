@@ -366,10 +366,10 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
             with _LOCK:  # the reader learns new values
                 runtime = self._ready()
                 self._check_width(block, runtime.templates)
-                codes = runtime.reader.read(block)
+                reader = runtime.reader
                 tables = runtime.edge_tables if edge else runtime.tables
                 starts = first_steps(block.lengths) if edge else None
-                found.append(look_up_all(tables, codes, runtime.reader, starts, add=False))
+                found.append(look_up_all(tables, reader.read(block), reader, starts, add=False))
         runtime = self._ready()
         if edge:
             n_columns = count_columns(self.edge_tables_, self.edge_text_features_)

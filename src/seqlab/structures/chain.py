@@ -28,8 +28,8 @@ from seqlab.structures.pattern import FeaturePattern, emit
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-# Entries of the data, for each weight, from which on laying out the weights pays: about an eighth.
-LAYOUT_SHARE = 8
+# Entries of the data, for each feature of the model, from which on laying out the weights pays: a 64th.
+LAYOUT_SHARE = 64
 
 
 @dataclass(slots=True)
@@ -124,7 +124,8 @@ def chain_scorer(weights: ChainWeights, X: Sequences) -> Callable[[int, int], Ch
     csr, coef = as_csr(X), weights.coef
     if (
         sp.issparse(coef)
-        and 0 < coef.nnz < LAYOUT_SHARE * csr.matrix.nnz
+        and coef.nnz
+        and coef.shape[1] < LAYOUT_SHARE * csr.matrix.nnz
         and coef.shape[0] <= MAX_LABELS
     ):
         table = EmissionTable(coef if coef.format == "csc" else coef.tocsc(), csr.matrix)
