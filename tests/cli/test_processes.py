@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import suppress
 import pytest
 
 import seqlab
+from seqlab.cli._garbage import making_what_stays
 
 SEQLAB = [sys.executable, "-m", "seqlab.cli"]
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
@@ -166,3 +168,75 @@ def test_interrupted_before_the_first_iteration_leaves_nothing(files, tmp_path):
     assert error.startswith("seqlab: interrupted")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_import_is_said_once(files, tmp_path):
+    """What saving needs is imported in a second thread, which has nobody to tell of an error."""
+    (tmp_path / "skops").mkdir()
+    (tmp_path / "skops" / "__init__.py").write_text("raise ImportError('no such skops')")
+    out = tmp_path / "m.seqlab"
+    args = ["train", files / "train.conll", "-o", out, "-p", "tol=0.1", "-q"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    with start(*args, env=environment) as child:
+        output, error = child.communicate(timeout=60)
+    assert (child.returncode, output) == (1, b"")
+    assert error.splitlines() == [b"seqlab: no such skops"]
+    assert not out.exists()
+
+
+def test_garbage_is_collected_again_after_reading():
+    before = gc.get_freeze_count()
+    with suppress(KeyError), making_what_stays():
+        assert not gc.isenabled()
+        kept = [[k] for k in range(1000)]
+        raise KeyError
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= before + len(kept)
+
+
+def test_a_command_leaves_the_collector_as_it_was(files, tmp_path):
+    out = tmp_path / "m.seqlab"
+    code = (
+        "import gc\n"
+        "from seqlab.cli import app\n"
+        f"app(['train', {str(files / 'train.conll')!r}, '-o', {str(out)!r}, '-p', 'tol=0.1', '-q'],"
+        " standalone_mode=False)\n"
+        "assert gc.isenabled() and gc.get_freeze_count() == 0\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    assert out.exists()
+
+
+def test_scikit_learn_without_what_it_does_not_use():
+    code = (
+        "import sys\n"
+        "from seqlab.cli._lazy_imports import import_scikit_learn\n"
+        "import_scikit_learn()\n"
+        "import numpy as np\n"
+        "from seqlab import LinearChainCRF\n"
+        "LinearChainCRF(max_iter=2, tol=1.0).fit([[['a'], ['b']], [['b']]], [['x', 'y'], ['y']])\n"
+        "late = {'pandas', 'scipy.stats'}\n"
+        "assert not late & set(sys.modules), late & set(sys.modules)\n"
+        "from sklearn.utils import fixes\n"
+        "assert fixes._mode(np.array([2, 2, 3]))[0] == 2\n"  # asks for scipy.stats
+        "import scipy.stats\n"
+        "assert abs(scipy.stats.norm.cdf(0.0) - 0.5) < 1e-12\n"
+        "import importlib.util\n"
+        "if importlib.util.find_spec('pandas'):\n"
+        "    import pandas\n"
+        "    assert fixes.pd.DataFrame is pandas.DataFrame\n"
+        "assert {type(sys.modules[name]).__name__ for name in late} == {'module'}\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+
+
+def test_a_package_that_a_stand_in_replaces_loads_when_a_part_is_imported():
+    code = (
+        "import sys\n"
+        "from seqlab.cli import _lazy_imports\n"
+        "stand_in = sys.modules['email'] = _lazy_imports._StandIn('email')\n"
+        "from email.message import Message\n"
+        "assert sys.modules['email'] is not stand_in\n"
+        "assert stand_in.message_from_string is sys.modules['email'].message_from_string\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

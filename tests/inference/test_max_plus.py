@@ -1,5 +1,7 @@
 """Viterbi's kernels against NumPy, for every way that labels can fill the registers."""
 
+from itertools import pairwise as neighbours
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -44,7 +46,7 @@ def test_same_bits_as_numpy(n_labels, tied):
     viterbi_block(
         unary, pairwise[None], 0, start, end, offsets, 0, len(lengths), labels, scores, table
     )
-    for i, (first, last) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for i, (first, last) in enumerate(neighbours(offsets)):
         if first == last:
             assert scores[i] == 0
             continue

@@ -14,6 +14,7 @@ import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
 from seqlab.cli._console import teach
 from seqlab.cli._errors import DEBUG, FAILURE, USAGE, answer, one_line_warnings, say
+from seqlab.cli._garbage import leave_the_rest, look_again
 
 # The base of typer's usage errors, whichever click it brings.
 _ClickException: Any = next(
@@ -73,6 +74,7 @@ class Program(TyperGroup):
         except typer.Abort:
             code = answer(KeyboardInterrupt())
         finally:
+            look_again()
             if debug is None:
                 os.environ.pop(DEBUG, None)
         code = code if isinstance(code, int) else 0
@@ -134,3 +136,5 @@ def main() -> None:
         app()
     except KeyboardInterrupt as interrupt:  # before any command has begun
         sys.exit(answer(interrupt))
+    finally:
+        leave_the_rest()

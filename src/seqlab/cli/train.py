@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +15,13 @@ import typer
 
 from seqlab.cli import _console, _labelers, _reading
 from seqlab.cli._errors import CommandError, Interrupted, check_output, say
+from seqlab.cli._garbage import making_what_stays
+from seqlab.cli._lazy_imports import import_scikit_learn
 
 if TYPE_CHECKING:
     from seqlab.cli._files import TrainingFile
+
+SWITCH_SECONDS = 1e-4  # while modules are imported beside training; Python's own default is 5e-3
 
 _HELP = """
 Learn a model from a labelled file.
@@ -83,22 +90,22 @@ def train(
     reading = _reading.make_reading(
         file, format, label_column, columns, separator, comment, encoding
     )
-    labeler = _labelers.make_labeler(model, param or [])
-    if jobs == 0:
-        raise CommandError("--jobs: 0 has no meaning; use 1 for serial, -1 for all cores")
-    _labelers.set_if_known(labeler, n_jobs=jobs, verbose=not quiet)
-    if not any(pair.split("=")[0].strip() == "random_state" for pair in param or []):
-        _labelers.set_if_known(labeler, random_state=seed)
+    with making_what_stays():
+        import_scikit_learn()
+        labeler = _labelers.make_labeler(model, param or [])
+        if jobs == 0:
+            raise CommandError("--jobs: 0 has no meaning; use 1 for serial, -1 for all cores")
+        _labelers.set_if_known(labeler, n_jobs=jobs, verbose=not quiet)
+        if not any(pair.split("=")[0].strip() == "random_state" for pair in param or []):
+            _labelers.set_if_known(labeler, random_state=seed)
 
-    from seqlab.cli._files import read_training
-    from seqlab.data.errors import InputError
-    from seqlab.features.templates import Templates
+        from seqlab.cli._files import read_training
+        from seqlab.data.errors import InputError
+        from seqlab.features.templates import Templates
 
-    templates = None if template is None else Templates.from_file(template, min_count=min_count)
-    data = read_training(file, reading)
-    tagger = _make_tagger(data, templates, labeler, min_count)
-    # Saving needs modules that take most of a second to import: while compiled code trains.
-    threading.Thread(target=import_module, args=("skops.io",), daemon=True).start()
+        templates = None if template is None else Templates.from_file(template, min_count=min_count)
+        data = read_training(file, reading)
+        tagger = _make_tagger(data, templates, labeler, min_count)
     began = time.perf_counter()
     try:
         _fit(tagger, data, output)
@@ -115,6 +122,26 @@ def train(
 
         line = headline(evaluate_file(tagger, dev, data.reading))
         _console.stdout().print(f"[dim]{'dev':>8}[/dim]  {line}", soft_wrap=True)
+
+
+def _import_in_background() -> None:
+    """Import what saving needs, half a second, while compiled code trains."""
+
+    def run() -> None:
+        before = sys.getswitchinterval()
+        # Training returns to Python every few milliseconds, and would wait for its turn as long again.
+        sys.setswitchinterval(SWITCH_SECONDS)
+        with suppress(Exception):  # saving will meet it again, in the thread that answers errors
+            import_module("skops.io")
+        sys.setswitchinterval(before)
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def _and_then(items: Iterable[Any], action: Callable[[], None]) -> Iterator[Any]:
+    """The items; when they are read to the end, the action."""
+    yield from items
+    action()
 
 
 def _make_tagger(data: TrainingFile, templates: Any, labeler: Any, min_count: int) -> Any:
@@ -134,8 +161,14 @@ def _make_tagger(data: TrainingFile, templates: Any, labeler: Any, min_count: in
 
 
 def _fit(tagger: Any, data: TrainingFile, output: Path) -> None:
+    # Sequences with features of their own go straight to compiled code. Else features come first, in Python.
+    X: Any = data.X
+    if tagger.features is None:
+        _import_in_background()
+    else:
+        X = _and_then(X, _import_in_background)
     try:
-        tagger.fit(data.X, data.y)
+        tagger.fit(X, data.y)
     except KeyboardInterrupt:
         fitted = getattr(tagger, "labeler_", None)
         n_iter = getattr(fitted, "n_iter_", 0)

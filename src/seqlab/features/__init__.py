@@ -1,13 +1,22 @@
-"""Tokens to matrices: vectorizers, templates and windows."""
+"""Tokens to matrices: vectorizers, templates and windows.
 
-from seqlab.features.brackets import BracketFeatures
-from seqlab.features.conjunctions import Conjunctions
-from seqlab.features.gazetteer import Gazetteer
-from seqlab.features.lines import LineFeatures
-from seqlab.features.templates import Templates
-from seqlab.features.union import SequenceUnion
-from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.features.window import Window
+Names are loaded on first use: one of them needs parts of scikit-learn that take long to import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seqlab.features.brackets import BracketFeatures
+    from seqlab.features.conjunctions import Conjunctions
+    from seqlab.features.gazetteer import Gazetteer
+    from seqlab.features.lines import LineFeatures
+    from seqlab.features.templates import Templates
+    from seqlab.features.union import SequenceUnion
+    from seqlab.features.vectorizer import SequenceVectorizer
+    from seqlab.features.window import Window
 
 __all__ = [
     "BracketFeatures",
@@ -19,3 +28,23 @@ __all__ = [
     "Templates",
     "Window",
 ]
+_FILE_OF_NAME = {
+    "BracketFeatures": "brackets",
+    "Conjunctions": "conjunctions",
+    "Gazetteer": "gazetteer",
+    "LineFeatures": "lines",
+    "SequenceUnion": "union",
+    "SequenceVectorizer": "vectorizer",
+    "Templates": "templates",
+    "Window": "window",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILE_OF_NAME:
+        raise AttributeError(f"module 'seqlab.features' has no attribute {name!r}")
+    return getattr(import_module(f"seqlab.features.{_FILE_OF_NAME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

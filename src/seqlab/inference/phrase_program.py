@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.data.tags import StackedPhrases
@@ -181,6 +180,8 @@ def solve_program(
         Numbers of the chosen candidates.
     cost : float
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
+
     usable = np.flatnonzero(np.isfinite(candidates.cost))
     start, stop = candidates.start[usable], candidates.stop[usable]
     n_steps = candidates.outside.size

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import Sequences
+from seqlab.data.sparse_state import pack_sparse, unpack_sparse
 from seqlab.data.tags import scheme_mask
 from seqlab.inference import (
     ChainScores,
@@ -44,6 +45,12 @@ class ChainLabeler(BaseLabeler):
     def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
         """Return the function that scores sequences first..last of X."""
         raise NotImplementedError  # the hook of every concrete chain model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pack_sparse(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpack_sparse(state))
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
         """Most probable labeling of each sequence (Viterbi).

@@ -57,6 +57,20 @@ def test_both_separators_on_request():
     assert read("a\tb X\n", sep=" ") == ([[("a\tb",)]], [["X"]])
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1000])
+def test_sequences_over_the_borders_of_blocks(monkeypatch, block):
+    """What begins like the end of a sequence, and what is one, wherever a block is cut."""
+    monkeypatch.setattr("seqlab.data.io._streams._BLOCK", block)
+    text = " a X\n-DOC b\n-DOCSTART-s c\n-DOCSTART- Y\n \t\n# Z\nd e\n## f\n\n\ng h\n"
+    X, y = read(text)
+    assert X == [[("a",), ("-DOC",), ("-DOCSTART-s",)], [("#",), ("d",), ("##",)], [("g",)]]
+    assert y == [["X", "b", "c"], ["Z", "e", "f"], ["h"]]
+    X, y = read(text, comment="##", docstart=None)
+    assert [len(tokens) for tokens in X] == [4, 2, 1]
+    with pytest.raises(ReadError, match=r"^<stream>:12: 3 columns"):
+        read(text + "i j k\n", comment="#")
+
+
 def test_comments_only_on_request():
     text = "# # O\n# one\na b X\n"
     with pytest.raises(ReadError, match="2 columns where earlier lines have 3"):

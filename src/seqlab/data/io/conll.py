@@ -208,20 +208,25 @@ def _iter_sequences(
     source: Source, comment: str | None, docstart: str | None, encoding: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Line number of the first line, and the lines, of each sequence."""
-    n_before, pending, mark = 0, [], len(docstart or "")
+    n_before, pending, mark = 0, list[str](), len(docstart or "")
+    # Few lines end a sequence, and what they begin with tells nearly all the others from them.
+    suspects = {"", " ", "\t", (docstart or "")[:1], (comment or "")[:1]}
     for block in iter_line_blocks(source, encoding):
-        for number, line in enumerate(block, n_before + 1):
-            ends = (
+        begin = 0
+        for k in [k for k, line in enumerate(block) if line[:1] in suspects]:
+            line = block[k]
+            if not (
                 is_blank(line)
                 or (docstart and line.startswith(docstart) and line[mark:][:1] in ("", " ", "\t"))
                 or (comment and line.startswith(comment))
-            )
-            if not ends:
-                pending.append(line)
+            ):
                 continue
+            pending += block[begin:k]
+            begin = k + 1
             if pending:
-                yield number - len(pending), pending
+                yield n_before + begin - len(pending), pending
                 pending = []
+        pending += block[begin:]
         n_before += len(block)
     if pending:
         yield n_before + 1 - len(pending), pending
