@@ -14,6 +14,8 @@ The arguments ``unary, pairwise3, stride, start, end, offsets, first, last`` are
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -47,6 +49,9 @@ def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
 
 
 # The steps below take tables and row numbers, not rows: to make a row of an array costs as much as a step.
+# numba compiles a function again for a number that is written out, so these stand in names.
+_ZERO: Any = np.int64(0)
+_ONE: Any = np.int64(1)
 
 
 @njit(nogil=True, cache=True)
@@ -151,7 +156,7 @@ def best_suffixes(
     """``table[t - t0, i]``: best score of steps ``t .. t1 - 1`` given label ``i`` at ``t``."""
     last_suffix(unary, end, t1 - 1, table, t1 - 1 - t0)
     if stride == 0:
-        go_on(unary, t0, t1 - 1, transposed, table, 0)
+        go_on(unary, t0, t1 - 1, transposed, table, _ZERO)
         return
     for t in range(t1 - 2, t0 - 1, -1):
         transpose_pairwise(pairwise3[t + 1], transposed)
@@ -181,11 +186,11 @@ def viterbi_one(
         return 0.0
     n_labels = unary.shape[1]
     best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
-    label = best_label(start.reshape(1, n_labels), 0, table, 0)
+    read_on(start.reshape(1, n_labels), _ZERO, table, _ZERO, labels, t0, t0 + 1)
+    label = labels[t0]
     best = start[label] + table[0, label]
-    labels[t0] = label
     if stride == 0:
-        read_on(pairwise3[0], label, table, 1, labels, t0 + 1, t1)
+        read_on(pairwise3[0], label, table, _ONE, labels, t0 + 1, t1)
         return best
     for t in range(t0 + 1, t1):
         read_on(pairwise3[t], labels[t - 1], table, t - t0, labels, t, t + 1)
@@ -214,7 +219,7 @@ def suffixes_of_two(
             unary, (a1 - k) * n_labels, (b1 - k) * n_labels, width, n_labels,
         )  # fmt: skip
     if n_a > n_b:
-        go_on(unary, a0, a1 - n_both, transposed, table, 0)
+        go_on(unary, a0, a1 - n_both, transposed, table, _ZERO)
     else:
         go_on(unary, a1, b1 - n_both, transposed, table, n_a)
 
@@ -232,9 +237,10 @@ def read_two(
     """Labels of the rows ``a0:a1`` and ``a1:b1`` from the table of `suffixes_of_two`; their scores."""
     n_labels, n_a, n_b = pairwise.shape[1], a1 - a0, b1 - a1
     first = start.reshape(1, n_labels)
-    label_a, label_b = best_label(first, 0, table, 0), best_label(first, 0, table, n_a)
+    read_on(first, _ZERO, table, _ZERO, labels, a0, a0 + 1)
+    read_on(first, _ZERO, table, n_a, labels, a1, a1 + 1)
+    label_a, label_b = labels[a0], labels[a1]
     best_a, best_b = start[label_a] + table[0, label_a], start[label_b] + table[n_a, label_b]
-    labels[a0], labels[a1] = label_a, label_b
     n_both = min(n_a, n_b)
     for k in range(1, n_both):
         label_a = best_label(pairwise, label_a, table, k)
@@ -312,15 +318,13 @@ def max_marginals_block(
         if t0 == t1:
             continue
         best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
-        now = 0
         for j in range(n_labels):
-            prefixes[now, j] = start[j]
+            prefixes[0, j] = start[j]
         for t in range(t0, t1):
             if t > t0:
                 if stride == 1:
                     copy_pairwise(pairwise3[t], arcs)
-                max_plus_rows(prefixes, now, arcs, prefixes, 1 - now, nothing, 0)
-                now = 1 - now
+                go_on(nothing, _ZERO, _ONE, arcs, prefixes, _ZERO)
             for j in range(n_labels):
-                out[t, j] = prefixes[now, j] + table[t - t0, j]
-                prefixes[now, j] += unary[t, j]
+                out[t, j] = prefixes[0, j] + table[t - t0, j]
+                prefixes[1, j] = prefixes[0, j] + unary[t, j]
