@@ -44,16 +44,18 @@ def crfsuite():
     return record
 
 
-def seqlab_sequences(n_jobs):
+def seqlab_sequences(n_jobs, **options):
     from seqlab import LinearChainCRF, SequenceVectorizer
 
     X, y = conll2000("train")
     vectorizer = SequenceVectorizer()
     sequences = vectorizer.fit_transform(X)
     record = {}
-    LinearChainCRF(c2=1.0, boundary=False).fit(sequences[:300], y[:300])  # load the kernels
+    LinearChainCRF(c2=1.0, boundary=False, **options).fit(
+        sequences[:300], y[:300]
+    )  # load the kernels
     with clock(record, "train"):
-        model = LinearChainCRF(c2=1.0, boundary=False, n_jobs=n_jobs).fit(sequences, y)
+        model = LinearChainCRF(c2=1.0, boundary=False, n_jobs=n_jobs, **options).fit(sequences, y)
     return _describe(model, record, vectorizer)
 
 
@@ -90,6 +92,7 @@ def _describe(model, record, vectorizer):
 ROLES = {
     "CRFsuite, 100 iterations": crfsuite,
     "seqlab, 1 thread": lambda: seqlab_sequences(1),
+    "seqlab, single precision, 1 thread": lambda: seqlab_sequences(1, precision="single"),
     "seqlab, 2 threads": lambda: seqlab_sequences(2),
     "seqlab from strings, 2 threads": lambda: seqlab_strings(2),
 }

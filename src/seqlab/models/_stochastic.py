@@ -39,13 +39,13 @@ class StochasticPasses:
         n_labels = structure.n_labels
         self._objective = objective
         self._rate = rate
-        self._rows = rows.new_rows()
-        self._state = np.zeros(rows.n_weights)
+        self._rows = rows.new_rows(objective.dtype)
+        self._state: Floats = np.zeros(rows.n_weights, dtype=objective.dtype)
         self._pairwise = np.zeros((n_labels, n_labels))
         self._boundaries = np.zeros((2, n_labels))
         # The penalty of the whole objective, shared out over the sequences.
         self._decay = 2.0 * objective.c2 / max(float(objective.weights.sum()), 1e-12)
-        self._has_row = rows.new_rows()
+        self._has_row = rows.new_rows(objective.dtype)
         rows.spread(np.ones(rows.n_weights), self._has_row)
         self._set_shares()
         self.restart()
@@ -90,7 +90,7 @@ class StochasticPasses:
         structure, rows = self._objective.structure, self._objective.rows
         parts = [order[i : i + PART] for i in range(0, order.size, PART)]
         # Frequent weights are noisy, and few: their mean is taken over many points.
-        mean_rows, mean_pairwise = np.zeros_like(self._rows), np.zeros_like(self._pairwise)
+        mean_rows, mean_pairwise = rows.new_rows(), np.zeros_like(self._pairwise)
         mean_boundaries, mean = np.zeros_like(self._boundaries), np.zeros(structure.n_params)
         state, n_looks, total = mean[structure.slices["state"]], 0, 0.0
         for i, part in enumerate(parts):
@@ -132,7 +132,8 @@ class StochasticPasses:
     def _shrink(self) -> None:
         """What the penalty takes from the frequent weights; and clear what is no weight of the model."""
         self._rows *= self._has_row
-        self._rows *= np.exp(-self._shrinkage * self._row_share)[:, None]
+        shrinkage = np.exp(-self._shrinkage * self._row_share)
+        self._rows *= shrinkage.astype(self._rows.dtype)[:, None]
         self._pairwise *= np.exp(-self._shrinkage * self._pairwise_share)
         self._boundaries *= np.exp(-self._shrinkage * self._boundary_share)
         self._shrinkage = 0.0

@@ -81,6 +81,9 @@ def from_warm_start(
     at_zero = objective.loss_at_zero()
     yield SolverState(zero, at_zero, math.nan, math.inf, math.inf, 0)
     w = warm_start(objective)
+    if w is None and objective.is_single:  # it leaves the range of numbers sooner
+        objective.use_doubles()
+        w = warm_start(objective)
     if w is not None:
         loss, gradient = objective.loss_gradient(w)
         if loss < at_zero:

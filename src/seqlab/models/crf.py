@@ -9,7 +9,8 @@ with the joint features of `seqlab.structures.chain`, trained by penalised maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,6 +27,7 @@ from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
+from seqlab.models._two_precisions import single_then_double
 from seqlab.models._warm_start import from_warm_start, pays
 from seqlab.optim import SolverState, lbfgs, owlqn
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
@@ -76,6 +78,11 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
     class_weight : dict, "balanced" or None, default=None
         Cost of missing a label, relative to 1 (softmax-margin training): above 1 for labels that
         should be missed less often. "balanced" is inversely proportional to the frequency.
+    precision : {"double", "single"}, default="double"
+        "single" trains faster on large data: passes keep weights, scores and marginals in single precision,
+        and every sum over the data in double. What would lose by it is in double precision all the same:
+        sequences whose scores range too far, the last iterations where ``tol`` is very small, the objective
+        that is reported; and so are training with ``edge_features`` or partly known labels, and prediction.
     n_jobs : int, default=None
         Threads; the result has the same bits for any number.
     verbose : bool, default=False
@@ -138,6 +145,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         "boundary": ["boolean", StrOptions({"unpenalized"})],
         "edge_features": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "precision": [StrOptions({"double", "single"})],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -158,6 +166,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         boundary: bool | str = True,
         edge_features: bool = False,
         class_weight: dict[Any, float] | str | None = None,
+        precision: str = "double",
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -172,6 +181,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         self.boundary = boundary
         self.edge_features = edge_features
         self.class_weight = class_weight
+        self.precision = precision
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -213,7 +223,9 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             )
             penalised = _penalised(structure, self.boundary)
             plain = data.allowed is None and structure.edge is None
-            likelihood = FastChainLikelihood if plain else ChainLikelihood
+            likelihood: Any = ChainLikelihood
+            if plain:
+                likelihood = partial(FastChainLikelihood, single=self.precision == "single")
             objective = likelihood(
                 structure,
                 sequences,
@@ -251,13 +263,21 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             if penalised is not None:
                 c1[~penalised] = 0.0
 
-        def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[SolverState]:
+        def solve(
+            w: NDArray[np.float64], n_left: int, scales: Any, past: Sequence[float] = ()
+        ) -> Iterator[SolverState]:
             options: dict[str, Any] = {
                 "max_iter": n_left, "tol": tol, "preconditioner": scales, "n_jobs": self.n_jobs,
+                "past": past,
             }  # fmt: skip
             if c1 is None:
                 return lbfgs(objective, w, **options)
             return owlqn(objective, w, c1=c1, **options)
+
+        def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[SolverState]:
+            if isinstance(objective, FastChainLikelihood) and objective.is_single:
+                return single_then_double(objective, solve, w, n_left, scales)
+            return solve(w, n_left, scales)
 
         auto = self.solver == "auto"
         if auto and isinstance(objective, FastChainLikelihood) and pays(objective):

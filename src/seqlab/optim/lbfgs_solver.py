@@ -11,7 +11,7 @@ what progress bars and interrupts need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def lbfgs(
     memory: int = 6,
     preconditioner: Vector | None = None,
     n_jobs: int | None = None,
+    past: Sequence[float] = (),
 ) -> Iterator[SolverState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
 
@@ -50,8 +51,10 @@ def lbfgs(
         Approximate diagonal of the Hessian.
     n_jobs : int, optional
         Threads for the arithmetic on long vectors; the result does not depend on it.
+    past : sequence of float
+        Values of earlier iterations, where a run goes on: the stopping rule looks back on them.
     """
-    rule = StoppingRule(tol, objective.strong_convexity)
+    rule = StoppingRule(tol, objective.strong_convexity, past=past)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):

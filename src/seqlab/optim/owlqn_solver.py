@@ -8,7 +8,7 @@ begins. Weights that hit zero stay exactly zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def owlqn(
     memory: int = 6,
     preconditioner: Vector | None = None,
     n_jobs: int | None = None,
+    past: Sequence[float] = (),
 ) -> Iterator[SolverState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
 
@@ -42,11 +43,11 @@ def owlqn(
         Starting point.
     c1 : array of shape (n_params,)
         L1 penalty of each weight (0 where a weight is free).
-    max_iter, tol, memory, preconditioner, n_jobs
+    max_iter, tol, memory, preconditioner, n_jobs, past
         As in `lbfgs`.
     """
     # Weights that enter and leave make the descent uneven and its tail long: be more careful than L-BFGS.
-    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0)
+    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0, past=past)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))

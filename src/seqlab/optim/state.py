@@ -7,6 +7,7 @@ always a complete one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,18 +95,26 @@ class StoppingRule:
         Iterations to look back on, at least.
     safety : float
         What their gain is multiplied with.
+    past : sequence of float
+        Values of earlier iterations, where a run goes on.
     """
 
     SHARE = 0.25
 
     def __init__(
-        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.5
+        self,
+        tol: float,
+        strong_convexity: float,
+        *,
+        period: int = 3,
+        safety: float = 2.5,
+        past: Sequence[float] = (),
     ) -> None:
         self.tol = tol
         self.period = period
         self.safety = safety
         self.strong_convexity = strong_convexity
-        self._values: list[float] = []
+        self._values: list[float] = list(past)
 
     def state(self, w: Vector, objective: float, norm: float, n_evaluations: int) -> SolverState:
         """The state of an iteration, with gap, bound and whether to stop."""

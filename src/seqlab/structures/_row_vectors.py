@@ -3,7 +3,8 @@
 ``rows`` is an array (n_rows, width), ``width`` a multiple of four; ``index[first:last]`` names some of its
 rows. A loop of the compiler's own over 24 columns ends up in its scalar remainder, and reads and writes the
 sum once per row; here the sum stays in registers, in blocks of 24, 8 and 4 columns. On text with 22 labels
-that halves the time of emission.
+that halves the time of emission. The arrays say whether they hold doubles or single-precision numbers; sums
+and products are taken in the precision of ``rows``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_DOUBLE = ir.DoubleType()
+from seqlab.inference._kernels.vectors import convert
+
 _INDEX = ir.IntType(64)
 _CONTRACT = ("contract",)
-# Columns of a block, as (vectors, doubles in a vector).
+# Columns of a block, as (vectors, numbers in a vector).
 _WIDE, _NARROW, _TAIL = (3, 8), (1, 8), (1, 4)
 
 
@@ -29,11 +31,12 @@ class _Block:
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any, shape: Any) -> None:
         self.builder = builder
         self.n_vectors, self.n_lanes = shape
-        self.vector = ir.VectorType(_DOUBLE, self.n_lanes)
         self.rows, self.index, self.values, self.other = (
             context.make_array(kind)(context, builder, value)
             for kind, value in zip(signature.args[:4], args[:4], strict=True)
         )
+        self.element = context.get_value_type(signature.args[0].dtype)
+        self.vector = ir.VectorType(self.element, self.n_lanes)
         self.first, self.last, self.place, self.column = args[4:]
 
     def vectors_at(self, array: Any, row: Any) -> list[Any]:
@@ -41,11 +44,19 @@ class _Block:
         build = self.builder
         width = build.extract_value(self.rows.shape, 1)
         offset = build.add(build.mul(row, width), self.column)
-        first = build.bitcast(build.gep(array.data, [offset]), self.vector.as_pointer())
+        address = build.gep(array.data, [offset])
+        vector = ir.VectorType(address.type.pointee, self.n_lanes)
+        first = build.bitcast(address, vector.as_pointer())
         return [build.gep(first, [_INDEX(v)]) for v in range(self.n_vectors)]
 
     def load(self, address: Any) -> Any:
-        return self.builder.load(address, align=8)
+        """A vector, in the precision of the rows."""
+        value = self.builder.load(address, align=_size(address.type.pointee))
+        return convert(self.builder, value, self.vector)
+
+    def store(self, value: Any, address: Any) -> None:
+        target = address.type.pointee
+        self.builder.store(convert(self.builder, value, target), address, align=_size(target))
 
     def each_named_row(self) -> Any:
         n = self.builder.sub(self.last, self.first)
@@ -62,6 +73,8 @@ class _Block:
         """``values[k]`` in every lane."""
         build = self.builder
         value = build.load(build.gep(self.values.data, [k]))
+        if value.type != self.element:  # values are doubles
+            value = build.fptrunc(value, self.element)
         nothing = ir.Constant(self.vector, ir.Undefined)
         first = build.insert_element(nothing, value, ir.IntType(32)(0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.n_lanes), [0] * self.n_lanes)
@@ -72,6 +85,11 @@ class _Block:
 
     def plus(self, a: Any, b: Any) -> Any:
         return self.builder.fadd(a, b, flags=_CONTRACT)
+
+
+def _size(vector: Any) -> int:
+    """Bytes of a number in a vector."""
+    return 8 if isinstance(vector.element, ir.DoubleType) else 4
 
 
 def _sum(code: _Block, unit: bool) -> None:
@@ -88,18 +106,17 @@ def _sum(code: _Block, unit: bool) -> None:
                 term = code.times(factor, term)
             build.store(code.plus(build.load(place), term), place)
     for place, address in zip(sums, code.vectors_at(code.other, code.place), strict=True):
-        build.store(build.load(place), address, align=8)
+        code.store(build.load(place), address)
 
 
 def _add(code: _Block, unit: bool) -> None:
-    build = code.builder
     source = [code.load(address) for address in code.vectors_at(code.other, code.place)]
     with code.each_named_row() as loop:
         k, row = code.named(loop)
         factor = None if unit else code.spread_value(k)
         for vector, address in zip(source, row, strict=True):
             term = vector if factor is None else code.times(factor, vector)
-            build.store(code.plus(code.load(address), term), address, align=8)
+            code.store(code.plus(code.load(address), term), address)
 
 
 def _block(generate: Callable[[_Block, bool], None], shape: tuple[int, int], unit: bool) -> Any:

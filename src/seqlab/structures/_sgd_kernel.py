@@ -15,21 +15,8 @@ from numba import njit
 from seqlab.inference._kernels.dense import exp_matrix
 from seqlab.inference._kernels.lanes import fold_products, group_marginals, group_space
 from seqlab.inference._kernels.vectors import LANES
-from seqlab.structures._likelihood_kernel import load_group
+from seqlab.structures._likelihood_kernel import add_gold_score, load_group
 from seqlab.structures._mixed_kernels import scatter_mixed
-
-
-@njit(nogil=True, cache=True)
-def gold_scores(group, offsets, codes, bounds, unary, pairwise):
-    """Summed scores of the gold labelings of a group, before costs of misses."""
-    total = 0.0
-    for c in range(group.size):
-        begin = offsets[group[c]]
-        for t in range(bounds[c + 1] - bounds[c]):
-            total += unary[bounds[c] + t, codes[begin + t]]
-            if t > 0:
-                total += pairwise[codes[begin + t - 1], codes[begin + t]]
-    return total
 
 
 @njit(nogil=True, cache=True)
@@ -56,9 +43,11 @@ def sgd_pass(
             n_steps += offsets[i + 1] - offsets[i]
             longest = max(longest, offsets[i + 1] - offsets[i])
         n_rows = max(n_rows, n_steps)
-    unary, node = np.empty((n_rows, width)), np.empty((n_rows, width))
-    space, products = group_space(longest, width), np.zeros((width * width, LANES))
-    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
+    unary = np.zeros((n_rows + 1, width), dtype=rows.dtype)
+    node = np.empty((n_rows, width), dtype=rows.dtype)
+    space, products = group_space(longest, unary), np.zeros((width * width, LANES))
+    exp_pairwise = np.zeros((width, width), dtype=rows.dtype)
+    exp_transposed = np.zeros((width, width), dtype=rows.dtype)
     transitions = np.zeros((width, width))
     bounds, log_z, lane_weights = (
         np.zeros(LANES + 1, dtype=np.int64),
@@ -77,7 +66,11 @@ def sgd_pass(
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
-        total -= gold_scores(group, offsets, codes, bounds, unary, pairwise)
+        gold = 0.0
+        for c in range(group.size):
+            begin, n_steps = offsets[group[c]], bounds[c + 1] - bounds[c]
+            gold = add_gold_score(gold, unary, bounds[c], pairwise, codes, begin, n_steps)
+        total -= gold
         for a in range(width):
             for b in range(width):
                 transitions[a, b] = 0.0
@@ -96,12 +89,12 @@ def sgd_pass(
         scale *= (1.0 - speed * decay) ** group.size
         for c in range(group.size):
             begin, place, weight = offsets[group[c]], bounds[c], lane_weights[c]
-            n_steps = bounds[c + 1] - place
+            n_steps, pace = bounds[c + 1] - place, node.dtype.type(-speed * weight)
             for t in range(n_steps):
                 row = node[place + t]
                 row[codes[begin + t]] -= 1.0
                 for j in range(width):
-                    row[j] *= -speed * weight
+                    row[j] *= pace
                 if t > 0:
                     transitions[codes[begin + t - 1], codes[begin + t]] -= weight
             scatter_mixed(

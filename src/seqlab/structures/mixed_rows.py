@@ -112,9 +112,9 @@ class MixedRows:
         cuts = self._cuts.tolist()
         return run_blocks(lambda i: function(cuts[i], cuts[i + 1]), N_PARTS, self.n_jobs)
 
-    def new_rows(self) -> Floats:
+    def new_rows(self, dtype: Any = np.float64) -> Floats:
         """Zeros for the dense features, shape (n_dense, width)."""
-        return np.zeros((self.n_dense, self.width))
+        return np.zeros((self.n_dense, self.width), dtype=dtype)
 
     def spread(self, weights: Floats, rows: Floats) -> None:
         """Copy the weights of dense features into their rows (zero where a pair has no weight)."""

@@ -16,22 +16,27 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import exp_shifted, finite_bounds
 from seqlab.inference._kernels.forward_backward import MAX_RANGE
+from seqlab.inference._kernels.lane_loading import bound_lanes, exp_lanes, turn_over
 from seqlab.inference._kernels.vectors import (
     LANES,
     ROWS,
     add_outer_lanes,
     dot_lanes,
+    matrix_times_lanes,
     multiply_lanes,
-    rows_times_lanes,
     scale_lanes,
     weigh_lanes,
 )
 from seqlab.inference.scores import Floats
 
-# Doubles that one array of a group may hold (8 MB).
+# Numbers that one array of a group may hold (8 MB of doubles).
 MAX_GROUP = 1 << 20
+# `MAX_RANGE` of single precision. Scaled numbers stay above exp(-64) / n_labels = 1e-28 / n_labels; what a
+# product of them loses below 1e-38 is, times the largest possible ``beta``, a probability of less than 1e-10.
+MAX_RANGE_SINGLE = 64.0
+# Steps whose outer products are summed in single precision before they join the sum in doubles.
+STRETCH_SINGLE = 64
 
 
 @njit(nogil=True, cache=True)
@@ -75,7 +80,7 @@ def forward_backward_lanes(
     exp_pairwise, exp_transposed : arrays of shape (width, width)
         Exponentials of the transition scores, divided by the largest; zero in the padding.
     beta : array of shape (width, LANES)
-    lane : array of shape (1, LANES)
+    lane : array of shape (2, LANES)
     products : array of shape (width * width, LANES)
         ``sum_t alpha[t-1, i] right[t, j]`` is added to row ``i * width + j``: times ``exp_pairwise[i, j]``
         these are the expected transitions.
@@ -91,8 +96,7 @@ def forward_backward_lanes(
         if t == 0:
             fill_lanes(row, 1.0)
         else:
-            for first in range(0, width, ROWS):
-                rows_times_lanes(exp_transposed, alpha[t - 1], row, first, width)
+            matrix_times_lanes(exp_transposed, alpha[t - 1], row, width)
         weigh_lanes(row, weights[t], lane, width)
         for c in range(LANES):
             total = lane[0, c]
@@ -112,8 +116,7 @@ def forward_backward_lanes(
     for t in range(n_steps - 1, 0, -1):
         right, left = weights[t], alpha[t - 1]
         multiply_lanes(right, beta, right, width)
-        for first in range(0, width, ROWS):
-            rows_times_lanes(exp_pairwise, right, beta, first, width)
+        matrix_times_lanes(exp_pairwise, right, beta, width)
         dot_lanes(left, beta, lane, width)
         for c in range(LANES):
             lane[0, c] = 1.0 / lane[0, c]
@@ -126,26 +129,39 @@ def forward_backward_lanes(
                     beta[j, c] = 1.0
         scale_lanes(right, lane, width)
         multiply_lanes(left, beta, node[t - 1], width)
-    for i in range(0, width, ROWS):
-        for j in range(0, width, ROWS):
-            add_outer_lanes(alpha, weights, products, n_steps, i, j)
+    stretch = n_steps if weights.itemsize == 8 else STRETCH_SINGLE
+    for begin in range(0, n_steps - 1, stretch):
+        n = min(stretch, n_steps - 1 - begin)
+        for i in range(0, width, ROWS):
+            for j in range(0, width, ROWS):
+                add_outer_lanes(alpha, weights, products, begin, n, i, j)
 
 
 @njit(nogil=True, cache=True)
-def load_lane(
-    unary: Floats, begin: int, n_steps: int, lane: int, row: Floats, out: Floats
-) -> tuple[float, float]:
-    """Exponentials of the rows of one chain into its lane; returns sum of maxima and largest range."""
-    width = unary.shape[1]
-    shift, spread = 0.0, 0.0
+def load_lanes(
+    unary: Floats,
+    bounds: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    n_steps: int,
+    scores: Floats,
+    lane: Floats,
+    shifts: Floats,
+    out: Floats,
+) -> float:
+    """Exponentials of the rows of up to eight chains into their lanes; 1 after the end of a chain.
+
+    ``shifts`` (LANES,), which should be zero, receives the sum of each chain's maxima. ``scores``
+    (width, LANES) and ``lane`` (2, LANES) are workspace. Returns the largest range of a row.
+    """
+    width, spread = unary.shape[1], 0.0
     for t in range(n_steps):
-        high, low = finite_bounds(unary[begin + t])
-        exp_shifted(unary[begin + t], high, row)
-        for j in range(width):
-            out[t, j, lane] = row[j]
-        shift += high
-        spread = max(spread, high - low)
-    return shift, spread
+        turn_over(unary, scores, bounds, lengths, t, width)
+        bound_lanes(scores, lane, width)
+        exp_lanes(scores, lane, out[t], width)
+        for c in range(LANES):
+            shifts[c] += lane[0, c]
+            spread = max(spread, lane[0, c] - lane[1, c])
+    return spread
 
 
 @njit(nogil=True, cache=True)
@@ -171,7 +187,8 @@ def group_marginals(
     Parameters
     ----------
     unary : array of shape (n_rows, width)
-        Scores of the chains one below the other, boundary scores included, ``-inf`` in the padding.
+        Scores of the chains one below the other, boundary scores included, ``-inf`` in the padding; the last
+        row is zero: what lanes without a chain read.
     bounds : int64 array of shape (LANES + 1,)
         Chain ``c`` is rows ``bounds[c]:bounds[c + 1]``.
     n_chains : int
@@ -189,27 +206,22 @@ def group_marginals(
     """
     width = unary.shape[1]
     lengths = np.zeros(LANES, dtype=np.int64)
-    shifts, row = np.zeros(LANES), np.zeros(width)
+    shifts = np.zeros(LANES)
+    beta = np.empty((width, LANES), dtype=unary.dtype)
+    lane = np.empty((2, LANES), dtype=unary.dtype)
     # Not a literal 0: that would be one more type to compile for.
     n_steps: int = np.int64(0)  # type: ignore[assignment]
-    spread = 0.0
     for c in range(n_chains):
         lengths[c] = bounds[c + 1] - bounds[c]
         n_steps = max(n_steps, lengths[c])
     together = n_steps <= space.shape[1]
     if together:
         weights, alpha, marginals = space[0], space[1], space[2]
-        for c in range(LANES):
-            for t in range(lengths[c], n_steps):
-                for j in range(width):
-                    weights[t, j, c] = 1.0
-        for c in range(n_chains):
-            shifts[c], one = load_lane(unary, bounds[c], lengths[c], c, row, weights)
-            spread = max(spread, one)
-        together = spread + pair_spread <= MAX_RANGE
+        spread = load_lanes(unary, bounds, lengths, n_steps, beta, lane, shifts, weights)
+        reach = MAX_RANGE if unary.itemsize == 8 else MAX_RANGE_SINGLE
+        together = spread + pair_spread <= reach
     if not together:
         return False
-    beta, lane = np.empty((width, LANES)), np.empty((1, LANES))
     forward_backward_lanes(
         weights, alpha, marginals, lengths, lane_weights, n_steps, exp_pairwise, exp_transposed,
         beta, lane, products, log_z,
@@ -237,7 +249,8 @@ def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -
 
 
 @njit(nogil=True, cache=True)
-def group_space(longest: int, width: int) -> Floats:
+def group_space(longest: int, unary: Floats) -> Floats:
     """Workspace of `group_marginals` for chains of up to ``longest`` steps, as far as memory allows."""
+    width = unary.shape[1]
     n = min(longest, max(MAX_GROUP // (width * LANES), 1))
-    return np.empty((3, n, width, LANES))
+    return np.empty((3, n, width, LANES), dtype=unary.dtype)
