@@ -148,8 +148,8 @@ class ChainLabeler(BaseLabeler):
         n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
         if n_threads > 1:
             work = max(1, min(work, X.n_steps * per_step // (2 * n_threads)))
-        # Viterbi on one thread does well with two sequences to take in turns.
-        max_blocks = max(len(X) if n_threads > 1 else len(X) // 2, 1)
+        # Viterbi does well with two sequences to take in turns.
+        max_blocks = max(len(X) // 2, n_threads)
         bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max_blocks)
 
         def block(b: int) -> Any:
