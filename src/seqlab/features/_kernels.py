@@ -163,8 +163,11 @@ def find_places(
     slots : int32 array of shape (1 + product of the sizes,)
         Row number of each combination, the last hole running fastest, behind a first entry of -1.
     """
-    out[:] = 0
-    for j in range(items.size):
+    first, n_first = items[0], np.int32(sizes[0])
+    for t in range(out.size):
+        code = codes[first, t]
+        out[t] = code if (code >= 0) & (code < n_first) else np.int32(-1)
+    for j in range(1, items.size):
         item, size = items[j], np.int32(sizes[j])
         for t in range(out.size):
             code, place = codes[item, t], out[t]
@@ -190,17 +193,15 @@ def add_rows(
 ) -> int:
     """Look up one template's feature at each step, entering new ones; return the number of rows.
 
-    As `find_rows`, but nothing is written at steps to skip; ``keys``, ``slots`` and ``counts`` must
-    have room for one new row per step, and for width 1 ``slots`` for every code.
+    As `find_rows`; ``keys``, ``slots`` and ``counts`` must have room for one new row per step, and for
+    width 1 ``slots`` for every code.
     """
     width = items.size
     if width == 1:
         for t in range(codes.shape[1]):
             code = codes[items[0], t]
-            if skip.size and skip[t]:
-                continue
             out[t] = -1
-            if code < 0:
+            if code < 0 or (skip.size and skip[t]):
                 continue
             if slots[code] < 0:
                 slots[code] = n_rows
@@ -211,10 +212,8 @@ def add_rows(
         return n_rows
     mask = np.uint64(slots.size - 1)
     for t in range(codes.shape[1]):
-        if skip.size and skip[t]:
-            continue
         out[t] = -1
-        complete = True
+        complete = not (skip.size and skip[t])
         for j in range(width):
             if codes[items[j], t] < 0:
                 complete = False

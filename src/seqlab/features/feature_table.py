@@ -165,7 +165,8 @@ class FeatureTable:
             What made the codes; gives the text of each.
         skip_first : bool array of shape (n_steps,), optional
             Steps without a feature (the first of each sequence, for features of label pairs).
-        out : int32 array of shape (n_members, n_steps), filled with -1
+        out : int32 array of shape (n_members, n_steps)
+            Set to the numbers, -1 where there is no feature.
         add : bool
             Whether to enter and count features met for the first time.
         """
@@ -178,7 +179,9 @@ class FeatureTable:
             if skip_first is not None:
                 skip = skip_first | odd if odd.size else skip_first
                 odd = odd & ~skip_first if odd.size else odd
-            if not self.group.by_text:
+            if self.group.by_text:
+                found[:] = -1
+            else:
                 if add:
                     self._reserve(codes.shape[1], reader)
                     self.n_rows = add_rows(
@@ -304,7 +307,7 @@ def look_up_all(
 ) -> Codes:
     """Feature numbers of all tables, shape (n_templates, n_steps); see `FeatureTable.look_up`."""
     sizes = [len(table.group.members) for table in tables]
-    out = np.full((sum(sizes), codes.shape[1]), -1, np.int32)
+    out = np.empty((sum(sizes), codes.shape[1]), np.int32)
     begin = 0
     for table, size in zip(tables, sizes, strict=True):
         table.look_up(codes, reader, skip_first, out[begin : begin + size], add=add)
