@@ -8,7 +8,7 @@ row of ``allowed`` says which labels are possible.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,8 +83,7 @@ def encode_labels(
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     if not allowed_sets:
         values = flat if not isinstance(known, dict) else [known[step] for step in range(len(flat))]
-        get = code_of.get
-        codes = np.fromiter((get(label, UNSEEN) for label in values), np.int64, len(flat))
+        codes = np.fromiter(map(code_of.get, values, repeat(UNSEEN)), np.int64, len(flat))
         return EncodedLabels(codes, classes, None)
     codes = np.full(len(flat), PARTIAL, dtype=np.int64)
     allowed = np.zeros((len(flat), len(classes)), dtype=bool)
