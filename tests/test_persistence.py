@@ -204,8 +204,8 @@ FOREIGN = [
     (zip_of([("seqlab.json", b'{"format": "seqlab-model"}')]), "version None is unknown"),
     (zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 1}')]), "damaged"),
     (
-        zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 2, "seqlab": "9.0"}')]),
-        r"format version 2 \(seqlab 9.0\), newer",
+        zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 3, "seqlab": "9.0"}')]),
+        r"format version 3 \(seqlab 9.0\), newer",
     ),
     (zip_of([("a", b"1"), ("a", b"2")]), "two members of one name"),
     (zip_of([("a", bytes(10**6))], zipfile.ZIP_DEFLATED), "not stored as seqlab stores it"),

@@ -95,7 +95,7 @@ TRUSTED_TYPES = (
 
 _MARKER = "seqlab.json"
 _FORMAT = "seqlab-model"
-_VERSION = 1
+_VERSION = 2  # 1 had the weights of labelers as compressed sparse matrices
 # Sparse matrices are compressed inside the file, a thousandfold at best (all ones). What they
 # claim to unpack to may be a gigabyte, or a hundred times the file if that is more.
 _UNPACKED_BYTES = 2**30

@@ -240,3 +240,20 @@ def test_a_package_that_a_stand_in_replaces_loads_when_a_part_is_imported():
         "assert stand_in.message_from_string is sys.modules['email'].message_from_string\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_training_where_a_finder_hides_pandas(files, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'pandas':\n"
+        "            raise ModuleNotFoundError('No module named pandas', name='pandas')\n"
+        "sys.meta_path.insert(0, Hide())\n"
+    )
+    out = tmp_path / "m.seqlab"
+    args = ["train", files / "train.conll", "-o", out, "-p", "tol=0.1", "-q"]
+    with start(*args, env=os.environ | {"PYTHONPATH": str(tmp_path)}) as child:
+        _, error = child.communicate(timeout=120)
+    assert (child.returncode, error) == (0, b"")
+    assert out.exists()

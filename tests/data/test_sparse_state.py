@@ -39,6 +39,10 @@ def test_other_formats_stay():
         {"shape": [1, 1]},
         {"shape": None},
         {"data": np.ones(1)},
+        {"data": np.array(["a", "b"])},
+        {"data": np.array([1j, 2j])},
+        {"indices": np.array([0.0, 1.0])},
+        {"shape": [2, 2**70]},
     ],
 )
 def test_damaged_arrays_are_an_error(change):

@@ -449,3 +449,11 @@ def test_bad_parameters(params):
 def test_wrong_number_of_names():
     with pytest.raises(InputError, match="columns has 3 names but tokens have 2"):
         Templates([(0, 0)], columns=["a", "b", "c"]).fit(SENTENCES)
+
+
+@pytest.mark.parametrize("value", [-1, 10**6])
+def test_damaged_tables_are_refused(value):
+    templates = Templates(["U1:%x[0,0]/%x[1,0]", "U2:%x[0,0]"]).fit(SENTENCES)
+    templates.tables_[0][0, 1] = value
+    with pytest.raises(InputError, match="damaged"):
+        templates.transform(SENTENCES)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from seqlab.data.errors import NoLegalLabelingError, NumericalError
+from seqlab.inference import ChainScores, viterbi
 from seqlab.inference._kernels.viterbi import read_on, viterbi_block
 
 # Fewer labels than a register holds; one to six registers, full or not; several strips.
@@ -63,3 +65,26 @@ def test_every_label_can_be_the_highest(n_labels):
     labels = np.full(n_labels, -1)
     read_on(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, n_labels)
     assert_array_equal(labels, np.arange(n_labels))
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+def test_a_label_is_read_even_where_no_number_is_left(n_labels):
+    table = np.full((3, n_labels + -n_labels % 4), np.nan)
+    labels = np.full(3, -1)
+    read_on(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, 3)
+    assert ((labels >= 0) & (labels < n_labels)).all()
+
+
+def test_no_labels_at_all():
+    scores = ChainScores(np.zeros((3, 0)), np.zeros((0, 0)), offsets=np.array([0, 3]))
+    with pytest.raises(NoLegalLabelingError):
+        viterbi(scores)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4, 8, 16, 24, 40])
+def test_overflow_is_not_taken_for_a_labeling(n_labels):
+    unary = np.full((5, n_labels), 1e308)
+    forbidden = np.full(n_labels, -np.inf)
+    scores = ChainScores(unary, np.zeros((n_labels, n_labels)), start=forbidden)
+    with pytest.raises((NoLegalLabelingError, NumericalError)):
+        viterbi(scores)

@@ -355,3 +355,41 @@ def test_monitor_history_has_equal_lengths():
         for i in range(3):
             monitor.record(i, float(i), gap=1.0)
     assert {len(v) for v in monitor.history.values()} == {3}
+
+
+def test_a_model_stored_before_a_parameter_existed():
+    crf = LinearChainCRF(c2=0.5, max_iter=5).fit([[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]])
+    state = crf.__getstate__()
+    del state["precision"]
+    again = LinearChainCRF.__new__(LinearChainCRF)
+    again.__setstate__(state)
+    assert again.get_params() == crf.get_params()
+    assert [list(labels) for labels in again.predict([[["a"], ["b"]]])] == [["x", "y"]]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+def test_a_warm_start_is_an_iteration(monkeypatch, max_iter):
+    monkeypatch.setattr("seqlab.models.crf.pays", lambda objective: True)
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(8, 4)) for _ in range(30)]
+    y = [rng.integers(0, 3, 8) for _ in range(30)]
+    crf = LinearChainCRF(max_iter=max_iter, tol=1e-12).fit(X, y)
+    assert crf.n_iter_ == max_iter
+
+
+def test_long_sequences_with_scores_per_step_are_scored_one_by_one(monkeypatch):
+    from seqlab.models import _chain
+
+    blocks = []
+    run = _chain.run_blocks
+    monkeypatch.setattr(
+        _chain, "run_blocks", lambda f, n, jobs: blocks.append(n) or run(f, n, jobs)
+    )
+    monkeypatch.setattr(_chain, "BLOCK_DOUBLES", 100)
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(30, 2)) for _ in range(4)]
+    y = [rng.integers(0, 3, 30) for _ in range(4)]
+    for edge_features, n_blocks in ((True, 4), (False, 2)):
+        LinearChainCRF(max_iter=2, tol=1.0, edge_features=edge_features).fit(X, y).predict(X)
+        assert blocks.pop() == n_blocks

@@ -172,3 +172,12 @@ def test_contradictions(options, words):
     X, y = separable()
     with pytest.raises(InputError, match=words):
         StructuredPerceptron(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4, 8, 20])
+def test_weights_that_overflow_are_an_error_not_a_crash(n_labels):
+    rng = np.random.default_rng(0)
+    X = [rng.choice([-1, 1], size=(6, 5)) * 1.7e308 for _ in range(60)]
+    y = [rng.integers(0, n_labels, 6) for _ in range(60)]
+    with pytest.raises(InputError, match="left the finite numbers in pass"):
+        StructuredPerceptron(max_iter=5, random_state=0).fit(X, y)

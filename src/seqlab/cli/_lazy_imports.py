@@ -27,9 +27,16 @@ def _leave(stand_in: ModuleType) -> None:
         del sys.modules[stand_in.__name__]
 
 
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # by a finder that wants it so
+        return False
+
+
 def import_scikit_learn() -> None:
     """Import what every estimator needs of scikit-learn; the other two load when somebody uses them."""
-    wanted = [name for name in _NOT_YET if name not in sys.modules and find_spec(name)]
+    wanted = [name for name in _NOT_YET if name not in sys.modules and _is_there(name)]
     stand_ins = [_StandIn(name) for name in wanted]
     sys.modules.update(zip(wanted, stand_ins, strict=True))
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from seqlab.data.errors import InputError
@@ -46,10 +47,12 @@ def unpack_sparse(state: dict[str, Any]) -> dict[str, Any]:
             unpacked[name] = value
             continue
         try:
-            parts = (value["data"], value["indices"], value["indptr"])
+            parts = tuple(np.asarray(value[part]) for part in ("data", "indices", "indptr"))
+            if [part.dtype.kind for part in parts] != ["f", "i", "i"]:
+                raise TypeError("it needs numbers, and integers for their places")
             matrix = _KINDS[kind](parts, shape=tuple(value["shape"]))
             matrix.check_format(full_check=True)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{plain} is no sparse matrix: {error}") from None
         unpacked[plain] = matrix
     return unpacked

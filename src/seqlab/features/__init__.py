@@ -41,10 +41,12 @@ _FILE_OF_NAME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FILE_OF_NAME:
-        raise AttributeError(f"module 'seqlab.features' has no attribute {name!r}")
-    return getattr(import_module(f"seqlab.features.{_FILE_OF_NAME[name]}"), name)
+    if name in _FILE_OF_NAME:
+        return getattr(import_module(f"seqlab.features.{_FILE_OF_NAME[name]}"), name)
+    if name in _FILE_OF_NAME.values():
+        return import_module(f"seqlab.features.{name}")
+    raise AttributeError(f"module 'seqlab.features' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *_FILE_OF_NAME.values()])

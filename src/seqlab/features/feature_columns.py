@@ -62,6 +62,21 @@ def prune_vocabularies(reader: BlockReader, kept: list[Kept]) -> list[Vocabulary
     return vocabularies
 
 
+def check_keys(
+    groups: Sequence[Group], tables: list[NDArray[np.int32]], vocabularies: list[Vocabulary]
+) -> None:
+    """Refuse keys that are no positions in the vocabularies: kernels follow them."""
+    for group, keys in zip(groups, tables, strict=True):
+        limits = [] if group.by_text else [len(vocabularies[view]) for view in group.views]
+        if (
+            keys.dtype != np.int32
+            or keys.shape[1:] != (len(limits),)
+            or (keys < 0).any()
+            or (keys >= np.array(limits, np.int64)).any()
+        ):
+            raise InputError("the tables of these templates are damaged: fit them again")
+
+
 def count_columns(tables: list[NDArray[np.int32]], texts: list[Vocabulary]) -> int:
     """Return the number of columns of all groups together."""
     return sum(keys.shape[0] for keys in tables) + sum(len(text) for text in texts)

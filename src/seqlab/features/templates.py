@@ -26,6 +26,7 @@ from seqlab.features.columns import TokenBlock, token_blocks
 from seqlab.features.feature_columns import (
     ColumnMap,
     assemble,
+    check_keys,
     count_columns,
     first_steps,
     keep_frequent,
@@ -384,6 +385,8 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         resolved, syntax = self._resolve(self.templates_, self.column_names_, self.syntax_)
         plan = make_plan(resolved)
         known = [vocabulary.index for vocabulary in self.vocabularies_]
+        check_keys(plan.unary, self.tables_, self.vocabularies_)
+        check_keys(plan.edge, self.edge_tables_, self.vocabularies_)
         runtime = self._runtime = _Runtime(
             resolved,
             BlockReader(plan, known, _marks(plan, syntax, self.boundary_)),

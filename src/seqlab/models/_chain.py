@@ -8,6 +8,7 @@ goes block by block, so that memory stays bounded and threads share it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
 
@@ -50,7 +51,10 @@ class ChainLabeler(BaseLabeler):
         return pack_sparse(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unpack_sparse(state))
+        # A parameter that did not exist when the model was stored has its default.
+        given = signature(type(self).__init__).parameters.items()
+        defaults = {name: one.default for name, one in given if one.default is not Parameter.empty}
+        super().__setstate__(defaults | unpack_sparse(state))
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
         """Most probable labeling of each sequence (Viterbi).
@@ -148,8 +152,9 @@ class ChainLabeler(BaseLabeler):
         n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
         if n_threads > 1:
             work = max(1, min(work, X.n_steps * per_step // (2 * n_threads)))
-        # Viterbi does well with two sequences to take in turns.
-        max_blocks = max(len(X) // 2, n_threads)
+        max_blocks = max(len(X), 1)
+        if not self._pairwise_per_step() and X.n_steps * per_step <= len(X) * BLOCK_DOUBLES:
+            max_blocks = max(len(X) // 2, n_threads)  # Viterbi does well with two to take in turns
         bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max_blocks)
 
         def block(b: int) -> Any:

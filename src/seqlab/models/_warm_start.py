@@ -77,6 +77,7 @@ def from_warm_start(
     ``batch(w, max_iter, preconditioner)`` gives the states of the solver from ``w`` on. The first state is
     that of zero weights: an interrupt during the stochastic passes leaves that model behind.
     """
+    n_left = max(max_iter - 1, 0)  # the passes count as an iteration
     zero = np.zeros(objective.n_params)
     at_zero = objective.loss_at_zero()
     yield SolverState(zero, at_zero, math.nan, math.inf, math.inf, 0)
@@ -86,10 +87,10 @@ def from_warm_start(
         w = warm_start(objective)
     if w is not None:
         loss, gradient = objective.loss_gradient(w)
-        if loss < at_zero:
-            yield from batch(w, max_iter, scales(objective, w, gradient, sparse=sparse))
+        if loss - objective.noise < at_zero:
+            yield from batch(w, n_left, scales(objective, w, gradient, sparse=sparse))
             return
-    yield from batch(zero, max_iter, None)
+    yield from batch(zero, n_left, None)
 
 
 def scales(

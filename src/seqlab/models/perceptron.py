@@ -216,6 +216,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
                 beam_width=self.beam_width or 0,
                 early_update=self.early_update,
             )
+            if not state.is_finite():
+                raise InputError(
+                    f"the weights left the finite numbers in pass {iteration}: scale the features of X"
+                )
             if self.combination == "voted":
                 changed = order[updated[order]]
                 moment = first_step + np.flatnonzero(updated[order])

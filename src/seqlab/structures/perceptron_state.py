@@ -66,6 +66,11 @@ class PerceptronState:
         )  # fmt: skip
         return n_wrong, predicted, updated
 
+    def is_finite(self) -> bool:
+        """Whether all weights, and their sums over time, are finite."""
+        parts = (*self._dense, self._state, self._pairwise, self._start, self._end)
+        return all(bool(np.isfinite(part).all()) for part in parts)
+
     def current(self) -> Floats:
         """The weights now, as a parameter vector."""
         return self._vector(0)

@@ -210,7 +210,10 @@ def _first_highest(n_registers: int) -> Any:
         columns = code.columns(n_registers, _INDEX(0), code.integers[2])
         sums = _sums(code, columns)
         bits = _places_of(code, _highest_of(code, sums), sums, columns, _INDEX(0))
-        return build.cttz(bits, _BIT(1))
+        # No sum equals the highest where all are NaN: any column will do, but it must be one.
+        last = build.sub(code.integers[2], _INDEX(1))
+        column = build.cttz(bits, _BIT(0))
+        return build.select(build.icmp_signed("<", column, last), column, last)
 
     def strip(typing_context: Any, arcs: Any, vector: Any, arc: Any, place: Any, n: Any) -> Any:
         return types.int64(arcs, vector, *_integers(3)), generate

@@ -62,26 +62,6 @@ def last_suffix(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> 
 
 
 @njit(nogil=True, cache=True, inline="always")
-def few_max_plus(
-    vectors: Floats,
-    source: int,
-    matrix: Floats,
-    out: Floats,
-    target: int,
-    extras: Floats,
-    extra: int,
-) -> None:
-    """`max_plus_rows` of fewer labels than a register holds."""
-    n = extras.shape[1]
-    for j in range(n):
-        highest = -np.inf
-        for i in range(n):
-            value = vectors[source, i] + matrix[i, j]
-            highest = value if value > highest else highest
-        out[target, j] = highest + extras[extra, j]
-
-
-@njit(nogil=True, cache=True, inline="always")
 def max_plus_rows(
     vectors: Floats,
     source: int,
@@ -98,24 +78,23 @@ def max_plus_rows(
             vectors, source * vectors.shape[1], matrix, out, target * out.shape[1],
             extras, extra * n, matrix.shape[1], n,
         )  # fmt: skip
-    else:
-        few_max_plus(vectors, source, matrix, out, target, extras, extra)
+        return
+    for j in range(n):
+        highest = -np.inf
+        for i in range(n):
+            value = vectors[source, i] + matrix[i, j]
+            highest = value if value > highest else highest
+        out[target, j] = highest + extras[extra, j]
 
 
 @njit(nogil=True, cache=True, inline="always")
 def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
-    """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several."""
+    """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several; there must be a label."""
     n_labels = arcs.shape[1]
     if n_labels >= LANES:
         return first_highest_at(arcs, before * n_labels, table, row * table.shape[1], n_labels)
-    return few_best_label(arcs, before, table, row)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def few_best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
-    """`best_label` of fewer labels than a register holds."""
     label, highest = 0, arcs[before, 0] + table[row, 0]
-    for j in range(1, arcs.shape[1]):
+    for j in range(1, n_labels):
         value = arcs[before, j] + table[row, j]
         label = j if value > highest else label  # no branch: which it is cannot be predicted
         highest = value if value > highest else highest
@@ -182,9 +161,11 @@ def viterbi_one(
     ``transposed`` must hold ``pairwise3[0]``, put there by `transpose_pairwise`. The score is
     ``-inf`` if no labeling is legal (the labels then mean nothing), 0 for an empty sequence.
     """
+    n_labels = unary.shape[1]
     if t0 == t1:
         return 0.0
-    n_labels = unary.shape[1]
+    if n_labels == 0:
+        return -np.inf
     best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
     read_on(start.reshape(1, n_labels), _ZERO, table, _ZERO, labels, t0, t0 + 1)
     label = labels[t0]
