@@ -98,8 +98,8 @@ class Sequences:
         return cls(np.concatenate(blocks, axis=0), offsets)
 
     @classmethod
-    def _of_checked(cls, matrix: Matrix, offsets: NDArray[np.int64], names: Any) -> Sequences:
-        """Wrap parts cut from other `Sequences`, without checking them again."""
+    def of_checked(cls, matrix: Matrix, offsets: NDArray[np.int64], names: Any = None) -> Sequences:
+        """Wrap what is known to be as it should, such as parts of other `Sequences`, without a check."""
         new = cls.__new__(cls)
         offsets.flags.writeable = False
         new.matrix, new.offsets, new._names = matrix, offsets, names
@@ -163,7 +163,7 @@ class Sequences:
         # Rows of the chosen sequences: each row is its sequence's start plus its place in it.
         place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         rows = np.repeat(self.offsets[:-1][chosen], lengths) + place
-        return Sequences._of_checked(self.matrix[rows], offsets, self._names)
+        return Sequences.of_checked(self.matrix[rows], offsets, self._names)
 
     def split(self, stacked: Any) -> list[Any]:
         """Cut an array with one row per step into one piece per sequence."""

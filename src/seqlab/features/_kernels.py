@@ -150,6 +150,55 @@ def _find_further(codes: Ints, items: Ints, t: int, keys: Ints, slots: Ints) -> 
 
 
 @njit(cache=True, nogil=True)
+def enter_pairs(keys: Ints, slots: Ints) -> None:
+    """Enter all rows of ``keys``, pairs of codes, into ``slots``; see `find_pairs`."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for row in range(keys.shape[0]):
+        key = np.int64(keys[row, 0]) << 32 | np.int64(keys[row, 1])
+        slot = _hash_pair(key) & mask
+        while slots[slot, 0] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot, 0], slots[slot, 1] = key, row
+
+
+@njit(cache=True, nogil=True)
+def find_pairs(codes: Ints, items: Ints, skip: NDArray[np.bool_], slots: Ints, out: Ints) -> None:
+    """`find_rows` of pairs of codes in a table that holds the keys itself: one read far away, not two.
+
+    Parameters
+    ----------
+    codes, items, skip, out : as in `find_rows`
+    slots : int64 array of shape (n_slots, 2)
+        Both codes of a pair in one number, -1 in an empty slot; and its row.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    left, right = items[0], items[1]
+    for t in range(out.size):
+        a, b = codes[left, t], codes[right, t]
+        key = np.int64(a) << 32 | np.int64(b)
+        slot = _hash_pair(key) & mask
+        there, row = slots[slot, 0], np.int32(slots[slot, 1])
+        row = row if there == key else np.int32(-1) if there < 0 else np.int32(OTHER)
+        out[t] = row if min(a, b) >= 0 else np.int32(-1)
+    for t in range(out.size):
+        if out[t] == OTHER:
+            key = np.int64(codes[left, t]) << 32 | np.int64(codes[right, t])
+            slot = _hash_pair(key) & mask
+            while slots[slot, 0] >= 0 and slots[slot, 0] != key:
+                slot = (slot + np.uint64(1)) & mask
+            out[t] = slots[slot, 1] if slots[slot, 0] == key else -1
+    if skip.size:
+        for t in range(out.size):
+            out[t] = np.int32(-1) if skip[t] else out[t]
+
+
+@njit(inline="always")
+def _hash_pair(key: Any) -> Any:
+    h = np.uint64(key) * _MULTIPLIER
+    return h ^ (h >> _HALF)
+
+
+@njit(cache=True, nogil=True)
 def find_places(
     codes: Ints, items: Ints, skip: NDArray[np.bool_], sizes: Ints, slots: Ints, out: Ints
 ) -> None:

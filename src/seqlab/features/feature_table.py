@@ -142,6 +142,7 @@ class FeatureTable:
         self.texts = {} if texts is None else texts
         self.text_counts: list[int] = []
         self._sizes = np.empty(0, np.int64)  # of the holes, where the table is an array over them
+        self._pairs = np.empty((0, 2), np.int64)  # slots with their keys, where these are pairs
         if keys is not None and self.n_rows and width:
             self._finish()
         else:
@@ -170,7 +171,7 @@ class FeatureTable:
         add : bool
             Whether to enter and count features met for the first time.
         """
-        from seqlab.features._kernels import add_rows, find_places, find_rows
+        from seqlab.features._kernels import add_rows, find_pairs, find_places, find_rows
 
         for member, found in zip(self.group.members, out, strict=True):
             items = np.array(member.reads, np.int64)
@@ -187,6 +188,8 @@ class FeatureTable:
                     self.n_rows = add_rows(
                         codes, items, skip, self.keys, self._slots, self.counts, self.n_rows, found
                     )
+                elif self._pairs.size:
+                    find_pairs(codes, items, skip, self._pairs, found)
                 elif self._sizes.size:
                     find_places(codes, items, skip, self._sizes, self._slots, found)
                 else:
@@ -254,7 +257,13 @@ class FeatureTable:
 
     def _finish(self) -> None:
         """Lay out the keys for look-ups only."""
+        from seqlab.features._kernels import enter_pairs
+
         sizes = tuple((self.keys.max(axis=0) + 1).tolist())
+        if math.prod(sizes) > MAX_PLACES and len(sizes) == 2:
+            self._pairs = np.full((_power_of_two(2 * self.n_rows), 2), -1, np.int64)
+            enter_pairs(self.keys, self._pairs)
+            return
         if math.prod(sizes) > MAX_PLACES:
             self._rebuild(2 * self.n_rows)  # emptier than a table that grows: fewer second slots
             return
@@ -266,13 +275,16 @@ class FeatureTable:
         """Make the slots anew: at most half full with so many rows, or one for each code."""
         from seqlab.features._kernels import rebuild_slots
 
-        size = MIN_SLOTS
-        while size < 2 * n_rows:
-            size *= 2
+        size = _power_of_two(2 * n_rows)
         if self.keys.shape[1] == 1 and self.n_rows:
             size = max(size, int(self.keys[: self.n_rows].max()) + 1)
         self._slots = np.full(size, -1, np.int32)
         rebuild_slots(self.keys, self.n_rows, self._slots)
+
+
+def _power_of_two(size: int) -> int:
+    """The smallest one that is not below ``size``, nor below `MIN_SLOTS`."""
+    return 1 << max(size - 1, MIN_SLOTS - 1).bit_length()
 
 
 def _grown(array: NDArray[Any], rows: int) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from seqlab.structures._row_vectors import sum_rows
 IN_LINE = 3  # weights that a line holds
 RUN = 1 << 62  # marks the line of a run
 AHEAD = 2  # steps from the fetching of a line to its use
-LINES_AHEAD = 16  # features from the fetching of weights to their use
+LINES_AHEAD = 16  # features from the fetching of what belongs to one to its use
 
 
 def _fetch_line(typing_context: Any, array: Any, index: Any) -> Any:
@@ -60,8 +60,9 @@ def number_features(indices, numbers, features, numbered):
     numbered : int32 array of shape (n_entries,)
         Set to the number of each entry's feature.
     """
-    n = np.int32(0)
+    n, last = np.int32(0), indices.size - 1
     for k in range(indices.size):
+        _fetch(numbers, np.int64(indices[min(k + LINES_AHEAD, last)]))
         feature = indices[k]
         if numbers[feature] == 0:
             features[n] = feature
@@ -76,6 +77,7 @@ def find_weights(features, starts, min_dense, first, count):
     """Place and number of the weights of some features; return how many have at least ``min_dense``."""
     n_dense = 0
     for i in range(features.size):
+        _fetch(starts, np.int64(features[min(i + LINES_AHEAD, features.size - 1)]))
         feature = features[i]
         first[i], count[i] = starts[feature], starts[feature + 1] - starts[feature]
         n_dense += count[i] >= min_dense
