@@ -175,7 +175,7 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
         return chosen
 
     def _products_of(self, sequences: Sequences) -> _Products:
-        from seqlab.features._kernels import count_products, fill_products
+        from seqlab.features._product_kernels import count_products, fill_products
 
         matrix = sp.csr_matrix(sequences.matrix, copy=True)
         matrix.sum_duplicates()
