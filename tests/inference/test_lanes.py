@@ -51,18 +51,21 @@ def assert_equals_single_chains(chains, pairwise, weights, error=1.0, **options)
     np.testing.assert_allclose(transitions, expected.transitions, atol=1e-11 * error)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=8),
-    st.integers(1, 9),
-    st.integers(0, 1000),
-    st.floats(0.1, 20.0),
-)
-def test_groups_equal_single_chains(lengths, n_labels, seed, scale):
-    random = np.random.default_rng(seed)
+@st.composite
+def groups(draw, largest_scale):
+    """Chains, transition scores and weights."""
+    lengths = draw(st.lists(st.integers(1, 9), min_size=1, max_size=8))
+    n_labels, scale = draw(st.integers(1, 9)), draw(st.floats(0.1, largest_scale))
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
     chains = [random.normal(size=(n, n_labels)) * scale for n in lengths]
     pairwise = random.normal(size=(n_labels, n_labels)) * scale
-    assert_equals_single_chains(chains, pairwise, random.random(len(chains)))
+    return chains, pairwise, random.random(len(chains))
+
+
+@settings(max_examples=60, deadline=None)
+@given(groups(20.0))
+def test_groups_equal_single_chains(group):
+    assert_equals_single_chains(*group)
 
 
 @pytest.mark.parametrize(
@@ -82,18 +85,9 @@ def test_a_long_chain_beside_short_ones():
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=8),
-    st.integers(1, 9),
-    st.integers(0, 1000),
-    st.floats(0.1, 4.0),
-)
-def test_groups_in_single_precision(lengths, n_labels, seed, scale):
-    random = np.random.default_rng(seed)
-    chains = [random.normal(size=(n, n_labels)) * scale for n in lengths]
-    pairwise = random.normal(size=(n_labels, n_labels)) * scale
-    weights = random.random(len(chains))
-    assert_equals_single_chains(chains, pairwise, weights, dtype=np.float32, error=1e7)
+@given(groups(4.0))
+def test_groups_in_single_precision(group):
+    assert_equals_single_chains(*group, dtype=np.float32, error=1e7)
 
 
 def test_single_precision_refuses_ranges_that_double_does():

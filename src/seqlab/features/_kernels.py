@@ -1,11 +1,14 @@
 """Compiled kernels of the template transformers: arrays in, arrays out.
 
 A feature is a row of ``width`` integer codes, and a table numbers the distinct rows. For a width
-of 1 the table is an array: ``slots[code]`` is the row number or -1; a finished table may be one for
-any width (`find_places`). Otherwise it uses open addressing: ``slots`` (a power of two of them, at most
-half full) holds row numbers or -1, and a probe compares the whole row, so that two features are never
-confused. Memory latency bounds the loops: for each template and step one random access to ``slots``
-and, for wide rows, one to ``keys``.
+of 1 the table is an array: ``slots[code]`` is the row number or -1. Otherwise it uses open
+addressing: ``slots`` (a power of two of them, at most half full) holds row numbers or -1, and a probe
+compares the whole row, so that two features are never confused. Memory latency bounds the loops: for
+each template and step one random access to ``slots`` and, for wide rows, one to ``keys``.
+
+A finished table is looked up in a layout of its own where there is a faster one: an array over all
+combinations of few codes (`find_places`, no branch), or slots that hold pairs of codes themselves
+(`find_pairs`, one access instead of two).
 """
 
 from __future__ import annotations
