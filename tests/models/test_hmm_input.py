@@ -321,3 +321,23 @@ def test_parameters_are_checked():
     ):
         with pytest.raises(ValueError, match="parameter"):
             HMM(**bad).fit(WORDS, y)
+
+
+@pytest.mark.parametrize(
+    ("fitted_on", "given", "message"),
+    [
+        ("walk", {"w": "walk"}, "X has the columns 'w', but the model was fitted on plain symbols"),
+        ({"w": "walk"}, "walk", "X has plain symbols, but the model was fitted on the columns 'w'"),
+    ],
+)
+def test_symbols_with_and_without_names_are_not_taken_for_missing(fitted_on, given, message):
+    hmm = HMM().fit([[fitted_on, fitted_on], [fitted_on]], [["sun", "rain"], ["rain"]])
+    with pytest.raises(InputError, match=message):
+        hmm.predict([[given]])
+
+
+@pytest.mark.parametrize("step", [3, float("nan")])
+def test_a_step_that_is_no_symbol_is_told_what_symbols_are(step):
+    hmm = HMM().fit([["walk", "shop"]], [["sun", "rain"]])
+    with pytest.raises(InputError, match=r"X\[0\]\[1\] .* a string, None where it is missing"):
+        hmm.predict([["walk", step]])

@@ -56,7 +56,7 @@ def inspect(
     if has_weights(labeler):
         show_features(console, loaded, top, labels)
     else:
-        console.print(f"[dim]a {type(labeler).__name__} has no linear weights to show[/dim]")
+        console.print(f"[dim]{type(labeler).__name__} has no linear weights to show[/dim]")
     if label is None:
         show_transitions(console, loaded, top)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.convert import describe, frame_records, is_frame, refuse_step
+from seqlab.data.convert import describe, frame_records, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.data.vocabulary import Vocabulary
@@ -150,7 +150,14 @@ class SymbolVectorizer:
     def transform(self, X: Iterable[Any]) -> Sequences:
         """Codes of the symbols of X; columns that training did not have are ignored."""
         items = [_steps_of(item, f"X[{i}]") for i, item in enumerate(X)]
-        return self._codes(list(_rows(items)), items)
+        rows = list(_rows(items))
+        given = set().union(*rows)
+        # Columns without any symbol here are missing; but symbols with names and without do not mix.
+        if given and not given & set(self.fields_) and _ONE in given | set(self.fields_):
+            raise InputError(
+                f"X has {_named(given)}, but the model was fitted on {_named(self.fields_)}"
+            )
+        return self._codes(rows, items)
 
     def _codes(self, rows: list[dict[str, str | None]], items: list[list[Any]]) -> Sequences:
         codes = np.full((len(rows), len(self.fields_)), np.nan)
@@ -214,13 +221,22 @@ def _rows(items: list[list[Any]]) -> Iterator[dict[str, str | None]]:
                 }
                 continue
             if isinstance(step, tuple | str | bytes) or not isinstance(step, Collection):
-                refuse_step(step, place)
+                raise InputError(
+                    f"{place} is {describe(step)}, but a step of symbols is a string, None where it is "
+                    "missing, or a dict of strings"
+                )
             if len(step) > 1:
                 raise InputError(
                     f"{place} holds {len(step)} strings, but a categorical step is one symbol; name "
                     "several in a dict ({'word': ..., 'pos': ...}) or set emissions='bernoulli'"
                 )
             yield {_ONE: _symbol(next(iter(step)), place)} if len(step) else {}
+
+
+def _named(fields: Iterable[str]) -> str:
+    """Columns of symbols in words."""
+    names = sorted(fields)
+    return "plain symbols" if names == [_ONE] else "the columns " + ", ".join(map(repr, names[:5]))
 
 
 def _name(name: Any, place: str) -> str:
