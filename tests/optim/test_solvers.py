@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 from seqlab.data import NumericalError
 from seqlab.optim import lbfgs, owlqn
-from seqlab.optim._kernels import axpy, dot
 from seqlab.optim.owlqn_solver import pseudo_gradient
+from seqlab.utils.linalg import axpy, dot
 
 
 class Quadratic:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.inference._kernels.paths import count_bad_scores
-from seqlab.inference._threads import block_bounds, effective_n_jobs, run_blocks
 from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
+from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
 Result = TypeVar("Result")
 

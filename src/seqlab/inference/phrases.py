@@ -28,9 +28,9 @@ from seqlab.inference._kernels.phrases import (
     best_phrases_block,
     listed_path_all,
 )
-from seqlab.inference._threads import block_bounds, run_blocks
 from seqlab.inference.phrase_costs import PhraseCandidates, PhraseCosts
 from seqlab.inference.scores import Floats
+from seqlab.utils.threads import block_bounds, run_blocks
 
 # Below this length the plain double loop is faster than the trees of the envelope (measured).
 ENVELOPE_FROM = 128

@@ -30,8 +30,8 @@ from seqlab.inference import (
     path_scores,
     viterbi,
 )
-from seqlab.inference._threads import block_bounds, effective_n_jobs, run_blocks
 from seqlab.models._base import BaseLabeler
+from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
 # Doubles of scores that a block may hold (2 MB): large against the cost of a block, small enough to come
 # from memory that was used before, and to stay near the processor.

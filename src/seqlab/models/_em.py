@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import PlacedError
 from seqlab.inference import ChainScores, Mask, expected_transitions, path_scores
-from seqlab.inference._threads import block_bounds, run_blocks
 from seqlab.models._emissions import Emissions, Floats, Statistics
 from seqlab.models._markov import (
     ChainCounts,
@@ -31,6 +30,7 @@ from seqlab.models._markov import (
     count_chain,
     estimate_chain,
 )
+from seqlab.utils.threads import block_bounds, run_blocks
 
 # Doubles of scores that a block may hold (8 MB).
 BLOCK_DOUBLES = 1_000_000

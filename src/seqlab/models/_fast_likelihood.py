@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import NumericalError, PlacedError
-from seqlab.inference._threads import block_bounds, in_chunks, run_blocks
 from seqlab.models._likelihood import N_SLOTS, ChainLikelihood
-from seqlab.optim._kernels import dot, penalised_sum
+from seqlab.optim._kernels import penalised_sum
 from seqlab.structures._likelihood_kernel import likelihood_slot
 from seqlab.structures.chain import chain_scores
 from seqlab.structures.mixed_rows import MixedRows
+from seqlab.utils.linalg import dot
+from seqlab.utils.threads import block_bounds, in_chunks, run_blocks
 
 Floats = NDArray[np.float64]
 # Doubles of gradients that all slots together may hold (512 MB): fewer slots for larger models.

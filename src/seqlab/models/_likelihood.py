@@ -30,9 +30,9 @@ from seqlab.inference import (
     expected_transitions,
     pair_marginals,
 )
-from seqlab.inference._threads import block_bounds, run_blocks
-from seqlab.optim._kernels import axpy, dot
 from seqlab.structures import ChainMarginals, ChainStructure, chain_scores
+from seqlab.utils.linalg import axpy, dot
+from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._stochastic import StochasticPasses
 from seqlab.optim import SolverState
-from seqlab.optim._kernels import dot
+from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.inference._threads import in_chunks
 from seqlab.optim._kernels import combine, history_dots, store_pair
 from seqlab.optim.state import Vector
+from seqlab.utils.threads import in_chunks
 
 
 class InverseHessian:

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from seqlab.data.errors import NumericalError
-from seqlab.optim._kernels import dot
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
 from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
+from seqlab.utils.linalg import dot
 
 
 def lbfgs(

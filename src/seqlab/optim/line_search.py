@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from seqlab.optim._kernels import dot
 from seqlab.optim.state import Objective, Vector
+from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from seqlab.data.errors import NumericalError
-from seqlab.optim._kernels import dot
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
+from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40

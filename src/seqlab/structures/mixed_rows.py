@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference._kernels.dense import padded_width
-from seqlab.inference._threads import run_blocks
 from seqlab.structures import _mixed_kernels
 from seqlab.structures.pattern import FeaturePattern
+from seqlab.utils.threads import run_blocks
 
 Floats = NDArray[np.float64]
 # A dense row costs width additions in vectors, a pair one addition and some latency: on text the two meet

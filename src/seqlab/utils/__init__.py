@@ -1,0 +1,1 @@
+"""Helpers that several rooms share: threads, linear algebra with fixed rounding, files."""
