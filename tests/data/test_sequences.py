@@ -76,6 +76,39 @@ def test_one_sequence_and_locate():
         sequences[0, 1]
 
 
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.booleans(), st.data())
+def test_a_block_describes_the_same_sequences_as_a_slice(lengths, sparse, data):
+    sequences = make(lengths, sparse=sparse)
+    first = data.draw(st.integers(0, len(lengths)))
+    last = data.draw(st.integers(first, len(lengths)))
+    block, copied = sequences.block(first, last), sequences[first:last]
+    assert len(block) == len(copied) == last - first
+    assert block.n_steps == copied.n_steps == block.stop - block.begin
+    assert block.steps == slice(block.begin, block.stop)
+    np.testing.assert_array_equal(block.offsets, copied.offsets)
+    np.testing.assert_array_equal(dense(block.matrix[block.steps]), dense(copied.matrix))
+
+
+def test_a_block_copies_no_rows_and_cannot_be_changed():
+    sequences = make([2, 1, 3])
+    block = sequences.block(1, 3)
+    assert block.parent is sequences
+    assert block.matrix is sequences.matrix
+    assert (block.begin, block.stop, block.offsets.tolist()) == (2, 6, [0, 1, 4])
+    assert block.offsets is block.offsets
+    assert block.offsets.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        block.offsets[0] = 1
+    with pytest.raises(AttributeError):
+        block.first = 0
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (0, 4), (2, 1), (4, 4)])
+def test_a_block_outside_the_data_is_refused(first, last):
+    with pytest.raises(InputError, match=rf"block\({first}, {last}\) must satisfy .* <= 3"):
+        make([2, 1, 3]).block(first, last)
+
+
 def test_canonical_types_and_names():
     wide = sp.csr_matrix(np.eye(2))
     wide.indices = wide.indices.astype(np.int64)

@@ -8,7 +8,7 @@ from seqlab.data.open_close import (
 )
 from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.phrases import Phrase, check_phrases, sort_phrases
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.tags import (
     SCHEMES,
     SchemeMask,
@@ -27,6 +27,7 @@ __all__ = [
     "PhraseSet",
     "SchemeMask",
     "SeqlabError",
+    "SequenceBlock",
     "Sequences",
     "check_phrases",
     "convert_tags",

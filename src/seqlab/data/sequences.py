@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -169,6 +170,16 @@ class Sequences:
         """Cut an array with one row per step into one piece per sequence."""
         return [stacked[a:b] for a, b in pairwise(self.offsets.tolist())]
 
+    def block(self, first: int, last: int) -> SequenceBlock:
+        """Sequences ``first`` to ``last - 1`` as a view of this object; the matrix is not copied."""
+        if not 0 <= first <= last <= self.n_sequences:
+            raise InputError(
+                f"block({first}, {last}) must satisfy 0 <= first <= last <= {self.n_sequences}"
+            )
+        offsets = self.offsets[first : last + 1] - self.offsets[first]
+        offsets.flags.writeable = False
+        return SequenceBlock(self, first, last, offsets)
+
     def locate(self, step: int) -> tuple[int, int]:
         """Sequence and position of a stacked row, for error messages."""
         sequence = int(np.searchsorted(self.offsets, step, side="right") - 1)
@@ -188,6 +199,54 @@ class Sequences:
         self.__init__(  # type: ignore[misc]
             state["matrix"], state["offsets"], feature_names=state["feature_names"]
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceBlock:
+    """Consecutive sequences of a `Sequences`, as returned by `Sequences.block`.
+
+    Attributes
+    ----------
+    parent : Sequences
+        The data that the block is a part of.
+    first, last : int
+        The block holds the sequences ``first`` to ``last - 1`` of the parent.
+    offsets : array of shape (last - first + 1,)
+        Position of each sequence in the block, counted from the first step of the block.
+    """
+
+    parent: Sequences
+    first: int
+    last: int
+    offsets: NDArray[np.int64]
+
+    @property
+    def begin(self) -> int:
+        """Row of the parent's matrix that holds the first step of the block."""
+        return int(self.parent.offsets[self.first])
+
+    @property
+    def stop(self) -> int:
+        """Row of the parent's matrix after the last step of the block."""
+        return int(self.parent.offsets[self.last])
+
+    @property
+    def steps(self) -> slice:
+        """Rows of the parent's matrix that belong to the block: ``slice(begin, stop)``."""
+        return slice(self.begin, self.stop)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps in the block."""
+        return int(self.offsets[-1])
+
+    @property
+    def matrix(self) -> Matrix:
+        """The whole matrix of the parent; only its rows `steps` belong to the block."""
+        return self.parent.matrix
+
+    def __len__(self) -> int:
+        return self.last - self.first
 
 
 def integer_lengths(lengths: Iterable[int]) -> NDArray[np.int64]:
