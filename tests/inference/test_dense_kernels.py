@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from seqlab.inference._kernels.dense import (
+from seqlab.inference.kernels.dense import (
     add_outer_products,
     count_bad,
     exp_matrix,

@@ -27,10 +27,10 @@ from seqlab.inference import (
     sample,
     viterbi,
 )
-from seqlab.inference import _threads as threads
-from seqlab.inference._kernels import forward_backward, log_space
-from seqlab.inference._kernels.beam import beam_one, beam_workspace
 from seqlab.inference._prepare import chain_arrays
+from seqlab.inference.kernels import forward_backward, log_space
+from seqlab.inference.kernels.beam import beam_one, beam_workspace
+from seqlab.utils import threads
 
 ANSWERS = {
     "log_partition": lambda s, **kw: (log_partition(s, **kw),),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seqlab.inference._kernels.dense import exp_shifted
-from seqlab.inference._kernels.lane_loading import bound_lanes, exp_lanes, turn_over
-from seqlab.inference._kernels.vectors import LANES, matrix_times_lanes
+from seqlab.inference.kernels.dense import exp_shifted
+from seqlab.inference.kernels.lane_loading import bound_lanes, exp_lanes, turn_over
+from seqlab.inference.kernels.vectors import LANES, matrix_times_lanes
 
 precisions = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 

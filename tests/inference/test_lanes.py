@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqlab.inference import ChainScores, expected_transitions
-from seqlab.inference._kernels.dense import exp_matrix, padded_width
-from seqlab.inference._kernels.lanes import fold_products, group_marginals, group_space
-from seqlab.inference._kernels.vectors import LANES
+from seqlab.inference.kernels.dense import exp_matrix, padded_width
+from seqlab.inference.kernels.lanes import fold_products, group_marginals, group_space
+from seqlab.inference.kernels.vectors import LANES
 
 
 def run_group(chains, pairwise, weights, capacity=None, dtype=np.float64):

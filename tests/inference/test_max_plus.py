@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from seqlab.data.errors import NoLegalLabelingError, NumericalError
 from seqlab.inference import ChainScores, viterbi
-from seqlab.inference._kernels.viterbi import read_on, viterbi_block
+from seqlab.inference.kernels.viterbi import read_on, viterbi_block
 
 # Fewer labels than a register holds; one to six registers, full or not; several strips.
 LABELS = [*range(1, 27), 31, 32, 33, 47, 48, 49, 70]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
-from seqlab.inference._kernels.paths import count_bad_scores
+from seqlab.inference.kernels.paths import count_bad_scores
 from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class ChainArrays(NamedTuple):
-    """The leading arguments of every chain kernel (see `_kernels.forward_backward`)."""
+    """The leading arguments of every chain kernel (see `kernels.forward_backward`)."""
 
     unary: Floats  # (n_steps, n_labels)
     pairwise3: Floats  # (1 or n_steps, n_labels, n_labels)

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
-from seqlab.inference._kernels.beam import beam_block
-from seqlab.inference._kernels.beam_marginals import beam_marginals_block
 from seqlab.inference._prepare import (
     chain_arrays,
     check_labels,
@@ -20,6 +18,8 @@ from seqlab.inference._prepare import (
     prepare,
     require_legal,
 )
+from seqlab.inference.kernels.beam import beam_block
+from seqlab.inference.kernels.beam_marginals import beam_marginals_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals
 from seqlab.inference.scores import ChainScores, Floats, Mask
 

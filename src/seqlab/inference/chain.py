@@ -15,16 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqlab.data.errors import InputError
-from seqlab.inference._kernels.dense import padded_width
-from seqlab.inference._kernels.forward_backward import (
-    LOG_Z,
-    NODE,
-    PAIR,
-    TRANSITIONS,
-    forward_backward_block,
-)
-from seqlab.inference._kernels.paths import path_scores_all
-from seqlab.inference._kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference._prepare import (
     chain_arrays,
     check_labels,
@@ -33,6 +23,16 @@ from seqlab.inference._prepare import (
     require_legal,
     scratch,
 )
+from seqlab.inference.kernels.dense import padded_width
+from seqlab.inference.kernels.forward_backward import (
+    LOG_Z,
+    NODE,
+    PAIR,
+    TRANSITIONS,
+    forward_backward_block,
+)
+from seqlab.inference.kernels.paths import path_scores_all
+from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.scores import ChainScores, Floats, Mask
 
@@ -88,7 +88,7 @@ def marginals(
     Notes
     -----
     Scaled forward-backward; log space for sequences whose scores leave it no room (see
-    ``_kernels/forward_backward.py`` for the bound).
+    ``kernels/forward_backward.py`` for the bound).
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
-from seqlab.inference._kernels.history_beam import extend, trace_back
+from seqlab.inference.kernels.history_beam import extend, trace_back
 from seqlab.inference.results import Labelings
 from seqlab.inference.scores import Floats, Mask
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
 from seqlab.data.tags import StackedPhrases
-from seqlab.inference._kernels.phrases import (
+from seqlab.inference.kernels.phrases import (
     FAST,
     LOG_ODDS,
     PRODUCT,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.inference._kernels.sampling import sample_block
 from seqlab.inference._prepare import chain_arrays, over_blocks, prepare, require_legal
+from seqlab.inference.kernels.sampling import sample_block
 from seqlab.inference.scores import ChainScores, Mask
 
 RandomState: TypeAlias = "int | np.random.RandomState | np.random.Generator | None"

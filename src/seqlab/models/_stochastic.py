@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.vectors import LANES
+from seqlab.inference.kernels.vectors import LANES
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.structures._sgd_kernel import sgd_pass
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from seqlab.inference._kernels.beam import beam_one, beam_workspace
-from seqlab.inference._kernels.dense import longest
-from seqlab.inference._kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
+from seqlab.inference.kernels.beam import beam_one, beam_workspace
+from seqlab.inference.kernels.dense import longest
+from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
 from seqlab.structures._mixed_kernels import emit_mixed
 
 

@@ -17,7 +17,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from seqlab.inference._kernels.vectors import convert
+from seqlab.inference.kernels.vectors import convert
 
 _INDEX = ir.IntType(64)
 _CONTRACT = ("contract",)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import padded_width
+from seqlab.inference.kernels.dense import padded_width
 from seqlab.structures import _table_kernels
 
 Floats = NDArray[np.float64]

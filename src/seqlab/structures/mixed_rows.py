@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import padded_width
+from seqlab.inference.kernels.dense import padded_width
 from seqlab.structures import _mixed_kernels
 from seqlab.structures.pattern import FeaturePattern
 from seqlab.utils.threads import run_blocks

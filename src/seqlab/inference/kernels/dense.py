@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.exponential import exp_nonpositive
+from seqlab.inference.kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
 
 LANES = 4

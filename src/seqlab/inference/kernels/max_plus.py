@@ -28,7 +28,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from seqlab.inference._kernels.dense import LANES
+from seqlab.inference.kernels.dense import LANES
 from seqlab.inference.scores import Floats
 
 STRIP = 4 * LANES  # columns of the widest strip

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import longest as longest_sequence
+from seqlab.inference.kernels.dense import longest as longest_sequence
 from seqlab.inference.scores import Bools, Floats
 
 Ints = NDArray[np.int64]

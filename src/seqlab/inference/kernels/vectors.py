@@ -45,19 +45,24 @@ class LaneBuilder:
         return self.builder.bitcast(address, self.vector[array].as_pointer())
 
     def load(self, array: int, row: Any) -> Any:
+        """A row of lanes."""
         return self.builder.load(self.place(array, row), align=self.align[array])
 
     def store(self, value: Any, array: int, row: Any) -> None:
+        """Write a row of lanes."""
         value = convert(self.builder, value, self.vector[array])
         self.builder.store(value, self.place(array, row), align=self.align[array])
 
     def multiply(self, a: Any, b: Any) -> Any:
+        """``a * b``."""
         return self.builder.fmul(a, b, flags=_CONTRACT)
 
     def add(self, a: Any, b: Any) -> Any:
+        """``a + b``."""
         return self.builder.fadd(a, b, flags=_CONTRACT)
 
     def subtract(self, a: Any, b: Any) -> Any:
+        """``a - b``."""
         return self.builder.fsub(a, b, flags=_CONTRACT)
 
     def spread(self, array: int, index: Any) -> Any:
@@ -76,9 +81,11 @@ class LaneBuilder:
         return places
 
     def accumulate(self, place: Any, value: Any) -> None:
+        """Add a value to a running sum."""
         self.builder.store(self.add(self.builder.load(place), value), place)
 
     def each(self, n: Any) -> Any:
+        """A loop over ``range(n)``."""
         return cgutils.for_range(self.builder, n, intp=_INDEX)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import longest
+from seqlab.inference.kernels.dense import longest
 from seqlab.inference.scores import Floats
 
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-from seqlab.inference._kernels.exponential import exp_nonpositive
+from seqlab.inference.kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
 
 # What forward-backward computes besides log_z. Arrays of unwanted results may have size 0.

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import exp_matrix, longest, padded_width
-from seqlab.inference._kernels.forward_backward import LOG_Z, MAX_RANGE, forward, load_rows
-from seqlab.inference._kernels.log_space import forward_backward_log_one
+from seqlab.inference.kernels.dense import exp_matrix, longest, padded_width
+from seqlab.inference.kernels.forward_backward import LOG_Z, MAX_RANGE, forward, load_rows
+from seqlab.inference.kernels.log_space import forward_backward_log_one
 from seqlab.inference.scores import Floats
 
 

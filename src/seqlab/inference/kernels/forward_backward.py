@@ -37,7 +37,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import (
+from seqlab.inference.kernels.dense import (
     add_outer_products,
     exp_matrix,
     exp_shifted,
@@ -46,14 +46,14 @@ from seqlab.inference._kernels.dense import (
     padded_width,
     vector_matrix,
 )
-from seqlab.inference._kernels.log_space import (
+from seqlab.inference.kernels.log_space import (
     LOG_Z,
     PAIR,
     TRANSITIONS,
     clear_rows,
     forward_backward_log_one,
 )
-from seqlab.inference._kernels.log_space import NODE as NODE
+from seqlab.inference.kernels.log_space import NODE as NODE
 from seqlab.inference.scores import Floats
 
 MAX_RANGE = 300.0

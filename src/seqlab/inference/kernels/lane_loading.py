@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from seqlab.inference._kernels import exponential
-from seqlab.inference._kernels.vectors import LANES, LaneBuilder, lane_intrinsic
+from seqlab.inference.kernels import exponential
+from seqlab.inference.kernels.vectors import LANES, LaneBuilder, lane_intrinsic
 
 _INDEX = ir.IntType(64)
 _COLUMNS = 4  # of a row that are turned over at a time: rows are padded to a multiple of it

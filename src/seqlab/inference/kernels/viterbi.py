@@ -9,7 +9,7 @@ first in lexicographic order is found, which is also the first of the k-best lis
 values is kept, no back pointers: along the one path that is read, the argmax is taken again.
 
 The arguments ``unary, pairwise3, stride, start, end, offsets, first, last`` are those of
-`seqlab.inference._kernels.forward_backward`. Scores must be free of NaN and ``+inf``.
+`seqlab.inference.kernels.forward_backward`. Scores must be free of NaN and ``+inf``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import LANES, longest, padded_width
-from seqlab.inference._kernels.max_plus import first_highest_at, max_plus_at, max_plus_pair_at
+from seqlab.inference.kernels.dense import LANES, longest, padded_width
+from seqlab.inference.kernels.max_plus import first_highest_at, max_plus_at, max_plus_pair_at
 from seqlab.inference.scores import Floats
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.forward_backward import MAX_RANGE
-from seqlab.inference._kernels.lane_loading import bound_lanes, exp_lanes, turn_over
-from seqlab.inference._kernels.vectors import (
+from seqlab.inference.kernels.forward_backward import MAX_RANGE
+from seqlab.inference.kernels.lane_loading import bound_lanes, exp_lanes, turn_over
+from seqlab.inference.kernels.vectors import (
     LANES,
     ROWS,
     add_outer_lanes,

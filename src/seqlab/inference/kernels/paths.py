@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference._kernels.dense import count_bad
+from seqlab.inference.kernels.dense import count_bad
 from seqlab.inference.scores import Floats
 
 

@@ -15,10 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-from seqlab.inference._kernels.beam import Ints, keep_best
-from seqlab.inference._kernels.dense import longest
-from seqlab.inference._kernels.exponential import exp_nonpositive
-from seqlab.inference._kernels.log_space import NODE, PAIR, clear_rows, log_sum_exp
+from seqlab.inference.kernels.beam import Ints, keep_best
+from seqlab.inference.kernels.dense import longest
+from seqlab.inference.kernels.exponential import exp_nonpositive
+from seqlab.inference.kernels.log_space import NODE, PAIR, clear_rows, log_sum_exp
 from seqlab.inference.scores import Floats
 
 
