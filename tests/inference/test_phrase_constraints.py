@@ -21,7 +21,7 @@ from seqlab.inference import (
     best_phrases,
     constrained_phrases,
 )
-from seqlab.inference.phrase_program import solve_program
+from seqlab.inference.phrases.integer_program import solve_program
 
 TYPES = ["A", "B", "C"]
 

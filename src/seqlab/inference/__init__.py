@@ -17,16 +17,16 @@ from seqlab.inference.chain import (
     viterbi,
 )
 from seqlab.inference.k_best import kbest
-from seqlab.inference.phrase_constraints import (
+from seqlab.inference.phrases.constraints import (
     CountLimit,
     Covered,
     LengthLimit,
     Requires,
     TypeOrder,
 )
-from seqlab.inference.phrase_costs import PhraseCandidates, PhraseCosts
-from seqlab.inference.phrase_program import constrained_phrases
-from seqlab.inference.phrases import PhraseSets, best_phrases
+from seqlab.inference.phrases.costs import PhraseCandidates, PhraseCosts
+from seqlab.inference.phrases.integer_program import constrained_phrases
+from seqlab.inference.phrases.shortest_path import PhraseSets, best_phrases
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.sampling import sample
 from seqlab.inference.scores import ChainScores, Mask

@@ -27,12 +27,12 @@ from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.sequences import Sequences
 from seqlab.data.tags import get_scheme
 from seqlab.inference import LengthLimit, PhraseCosts, constrained_phrases
-from seqlab.inference.phrase_constraints import (
+from seqlab.inference.phrases.constraints import (
     LinearConstraint,
     PathConstraint,
     check_constraints,
 )
-from seqlab.inference.phrase_program import limit_costs
+from seqlab.inference.phrases.integer_program import limit_costs
 from seqlab.metrics import span_f1
 from seqlab.models._base import BaseLabeler
 from seqlab.models._phrase_decisions import Decisions, held_out_posteriors, used_columns

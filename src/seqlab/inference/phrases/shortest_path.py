@@ -20,7 +20,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
 from seqlab.data.tags import StackedPhrases
-from seqlab.inference.kernels.phrases import (
+from seqlab.inference.phrases._kernels import (
     FAST,
     LOG_ODDS,
     PRODUCT,
@@ -28,7 +28,7 @@ from seqlab.inference.kernels.phrases import (
     best_phrases_block,
     listed_path_all,
 )
-from seqlab.inference.phrase_costs import PhraseCandidates, PhraseCosts
+from seqlab.inference.phrases.costs import PhraseCandidates, PhraseCosts
 from seqlab.inference.scores import Floats
 from seqlab.utils.threads import block_bounds, run_blocks
 

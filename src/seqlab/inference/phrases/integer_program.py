@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.data.tags import StackedPhrases
-from seqlab.inference.phrase_constraints import (
+from seqlab.inference.phrases.constraints import (
     Covered,
     LengthLimit,
     PathConstraint,
     check_constraints,
 )
-from seqlab.inference.phrase_costs import NO_LIMIT, PhraseCandidates, PhraseCosts
-from seqlab.inference.phrases import PhraseSets, best_phrases
+from seqlab.inference.phrases.costs import NO_LIMIT, PhraseCandidates, PhraseCosts
+from seqlab.inference.phrases.shortest_path import PhraseSets, best_phrases
 
 Ints = NDArray[np.int64]
 

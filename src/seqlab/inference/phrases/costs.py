@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NumericalError
-from seqlab.inference.kernels.phrases import (
+from seqlab.inference.phrases._kernels import (
     LOG_ODDS,
     PRODUCT,
     SUM,

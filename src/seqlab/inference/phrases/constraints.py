@@ -2,7 +2,7 @@
 
 Two kinds. `LengthLimit` and `Covered` change the graph of the shortest path and cost nothing. `CountLimit`,
 `TypeOrder` and `Requires` speak of several phrases at once; they become linear rows over the
-0/1 variables of an integer program (`seqlab.inference.phrase_program`).
+0/1 variables of an integer program (`seqlab.inference.phrases.integer_program`).
 
 ``type=None`` speaks of phrases of any type.
 """

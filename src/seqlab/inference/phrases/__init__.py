@@ -1,0 +1,1 @@
+"""Sets of disjoint phrases: costs, constraints, shortest paths and integer programs."""
