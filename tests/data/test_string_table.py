@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqlab.data import InputError
-from seqlab.data import _string_kernels as kernels
+from seqlab.data import _kernels as kernels
 from seqlab.data import string_table as module
 from seqlab.data.string_table import StringTable, pack
 

@@ -26,7 +26,7 @@ from seqlab.data.io import (
     iter_jsonl,
     iter_svmlight,
 )
-from seqlab.data.io._streams import is_blank, iter_line_blocks, source_name
+from seqlab.data.io.streams import is_blank, iter_line_blocks, source_name
 
 CHUNK_STEPS = 8192  # steps answered at a time: enough for threads, little to hold
 _WORD = re.compile(r"[,;]|[^\s,;]+")

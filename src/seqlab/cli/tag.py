@@ -95,7 +95,7 @@ def tag(
     from seqlab.cli._answers import Answerer, renderer
     from seqlab.cli._files import labeler_of, load_model
     from seqlab.cli._stream import chunks, open_items
-    from seqlab.data.io._streams import open_writer
+    from seqlab.data.io.streams import open_writer
 
     loaded = load_model(model)
     _labelers.set_if_known(labeler_of(loaded), n_jobs=jobs)

@@ -19,7 +19,7 @@ from seqlab.data.errors import InputError
 
 # Lone surrogates stand for bytes that were not UTF-8 where the text was read; keep them.
 ERRORS = "surrogatepass"
-_PADDING = 8  # of seqlab.data._string_kernels, which is imported on first use
+_PADDING = 8  # of seqlab.data._kernels, which is imported on first use
 
 
 class Batch(NamedTuple):
@@ -44,7 +44,7 @@ def pack(bags: Any, n_strings: int) -> Batch:
     TypeError
         When they hold something else.
     """
-    from seqlab.data._string_kernels import hash_strings, split_and_hash
+    from seqlab.data._kernels import hash_strings, split_and_hash
 
     ends = np.empty(n_strings, dtype=np.int64)
     hashes = np.empty(n_strings, dtype=np.int64)
@@ -87,7 +87,7 @@ class StringTable:
     @classmethod
     def of(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> StringTable:
         """Table of the strings that a blob holds between its offsets."""
-        from seqlab.data._string_kernels import enter_strings, hash_strings
+        from seqlab.data._kernels import enter_strings, hash_strings
 
         table = cls()
         table._n = offsets.size - 1
@@ -127,7 +127,7 @@ class StringTable:
         -------
         int32 array of shape (n_strings,)
         """
-        from seqlab.data._string_kernels import find_strings
+        from seqlab.data._kernels import find_strings
 
         batch = pack(bags, n_strings)
         out = np.empty(n_strings, dtype=np.int32)
@@ -139,7 +139,7 @@ class StringTable:
 
         As `find`. Nothing is added when something is no string.
         """
-        from seqlab.data._string_kernels import add_strings
+        from seqlab.data._kernels import add_strings
 
         batch = pack(bags, n_strings)
         self._reserve(n_strings, batch.data.size)
@@ -154,7 +154,7 @@ class StringTable:
 
     def _reserve(self, n_strings: int, n_bytes: int) -> None:
         """Make room for so many more strings."""
-        from seqlab.data._string_kernels import move_slots
+        from seqlab.data._kernels import move_slots
 
         if self._n + n_strings > np.iinfo(np.int32).max:
             raise InputError(f"more than {self._n} different strings: too many for int32")

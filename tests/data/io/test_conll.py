@@ -60,7 +60,7 @@ def test_both_separators_on_request():
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1000])
 def test_sequences_over_the_borders_of_blocks(monkeypatch, block):
     """What begins like the end of a sequence, and what is one, wherever a block is cut."""
-    monkeypatch.setattr("seqlab.data.io._streams._BLOCK", block)
+    monkeypatch.setattr("seqlab.data.io.streams._BLOCK", block)
     text = " a X\n-DOC b\n-DOCSTART-s c\n-DOCSTART- Y\n \t\n# Z\nd e\n## f\n\n\ng h\n"
     X, y = read(text)
     assert X == [[("a",), ("-DOC",), ("-DOCSTART-s",)], [("#",), ("d",), ("##",)], [("g",)]]

@@ -15,7 +15,7 @@ import pytest
 
 from seqlab.data import InputError
 from seqlab.data.io import ReadError, iter_conll, read_conll, write_conll
-from seqlab.data.io._streams import iter_line_blocks, iter_lines
+from seqlab.data.io.streams import iter_line_blocks, iter_lines
 
 X = [[("naïve", "JJ"), ("日本", "NN")], [("go", "VB")]]
 Y = [["A", "B"], ["A"]]
@@ -155,7 +155,7 @@ def test_unknown_encoding_and_missing_file(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 def test_blocks_of_any_size_give_the_same_lines(monkeypatch, block):
-    monkeypatch.setattr("seqlab.data.io._streams._BLOCK", block)
+    monkeypatch.setattr("seqlab.data.io.streams._BLOCK", block)
     text = "é\r\n\nabc\r\n\r\n日本\rx\nend"
     lines = ["é", "", "abc", "", "日本\rx", "end"]
     assert [line for _, line in iter_lines(io.BytesIO(text.encode()))] == lines

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from seqlab.data.errors import InputError
-from seqlab.data.io._streams import (
+from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
@@ -126,7 +126,7 @@ def read_conll(
     >>> read_conll(io.StringIO("the DT B-NP\ndog NN\n"))
     Traceback (most recent call last):
     ...
-    seqlab.data.io._streams.ReadError: <stream>:2: 2 columns where earlier lines have 3
+    seqlab.data.io.streams.ReadError: <stream>:2: 2 columns where earlier lines have 3
     """
     X, y = [], []
     for tokens, labels in iter_conll(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from seqlab.data.errors import InputError
-from seqlab.data.io._streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
+from seqlab.data.io.streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
 from seqlab.data.io.conll import Token, _iter_sequences
 
 CONLLU_FIELDS = (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from seqlab.data.io._streams import (
+from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from seqlab.data.errors import InputError
-from seqlab.data.io._streams import ReadError, WriteError, pair_up
+from seqlab.data.io.streams import ReadError, WriteError, pair_up
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from seqlab.data.io._streams import (
+from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,

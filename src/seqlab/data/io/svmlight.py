@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.data.io._streams import (
+from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
