@@ -94,6 +94,21 @@ def test_intervals_are_those_of_the_single_metric(tags):
     assert report.intervals.shape == (2, 5, 3)
 
 
+@pytest.mark.parametrize("report", [span_report, token_report])
+def test_a_class_seen_once_and_always_right_has_the_interval_one(report):
+    labels = [["B-X", "B-Y"], *[["B-X"]] * 9]
+    rows = report(labels, labels, confidence=0.95, random_state=0).to_dict()
+    assert all(row["f1_interval"] == (1.0, 1.0) for row in rows.values())
+    missed = report(labels, [["B-X", "B-X"], *[["B-X"]] * 9], confidence=0.95, random_state=0)
+    rare = "Y" if report is span_report else "B-Y"
+    assert missed.to_dict()[rare]["recall_interval"] == (0.0, 0.0)
+
+
+def test_an_interval_of_a_report_without_phrases_is_zero():
+    rows = span_report([["O"]] * 3, [["O"]] * 3, confidence=0.9, n_resamples=20).to_dict()
+    assert rows["micro avg"]["f1_interval"] == (0.0, 0.0)
+
+
 def test_same_seed_same_intervals(tags):
     kwargs = {"confidence": 0.9, "n_resamples": 20}
     one, two = (token_report(*tags, random_state=7, **kwargs).intervals for _ in range(2))

@@ -108,6 +108,16 @@ def test_identities(data):
     assert report.total.found == sum(one.found for one in report.labels.values())
 
 
+@pytest.mark.parametrize("percent", range(51, 101))
+def test_overlap_is_compared_without_rounding_errors(percent):
+    # The shortest predicted run that reaches the overlap, for gold runs of 1 to 100 steps.
+    just_enough = {n: -(-percent * n // 100) for n in range(1, 101)}
+    gold = [["a"] * n for n in just_enough]
+    for short, score in ((0, 1.0), (1, 0.0)):
+        found = [["a"] * (k - short) + ["b"] * (n - k + short) for n, k in just_enough.items()]
+        assert run_f1(gold, found, overlap=percent / 100, ignore="b") == score
+
+
 def test_report():
     report = run_report([GOLD, GOLD], [LATE, GOLD], overlap=0.8, tolerance=0)
     signature = report.labels["s"]
@@ -130,6 +140,11 @@ def test_weights_and_intervals():
     interval = bootstrap_interval(*both, run_f1, n_resamples=50, random_state=0)
     assert interval.low <= run_f1(*both) <= interval.high
     assert bootstrap_interval(*both, border_f1, n_resamples=50, random_state=0).high <= 1.0
+
+
+def test_an_interval_of_perfect_borders_is_one():
+    for labels in ([["t", "t"]] * 4, [["t", "s"], *[["t", "t"]] * 9]):
+        assert bootstrap_interval(labels, labels, "border_f1", random_state=0) == (1.0, 1.0, 1.0)
 
 
 def test_bad_input():

@@ -9,9 +9,11 @@ from scipy import stats
 from seqlab.data import InputError
 from seqlab.metrics import (
     bootstrap_interval,
+    border_f1,
     macro_recall,
     mcnemar_test,
     paired_bootstrap,
+    run_f1,
     sequence_accuracy,
     sign_test,
     span_f1,
@@ -97,6 +99,8 @@ def test_mcnemar_bad_input():
 
 
 METRICS = [
+    border_f1,
+    run_f1,
     token_accuracy,
     sequence_accuracy,
     macro_recall,
@@ -119,6 +123,26 @@ def test_counts_give_what_recomputing_gives(metric):
     interval = bootstrap_interval(gold, a, metric, **kwargs)
     again = bootstrap_interval(gold, a, lambda y, p: metric(y, p), **kwargs)
     np.testing.assert_allclose(interval, again, atol=1e-12)
+
+
+RARE = [["B-X"], *[["O"]] * 9]  # about every third resample contains no phrase
+
+
+@pytest.mark.parametrize(
+    "metric", [span_f1, partial(span_f1, average="macro"), partial(token_accuracy, ignore="O")]
+)
+def test_resamples_with_nothing_to_score_are_left_out(metric):
+    interval = bootstrap_interval(RARE, RARE, metric, random_state=0)
+    assert interval == (1.0, 1.0, 1.0)
+    wrong = [["O"]] * 10
+    paired = paired_bootstrap(RARE, RARE, wrong, metric, n_resamples=200, random_state=0)
+    assert (paired.difference, paired.low, paired.high) == (1.0, 1.0, 1.0)
+
+
+def test_data_with_nothing_to_score_have_the_score_zero():
+    nothing = [["O"]] * 5
+    assert bootstrap_interval(nothing, nothing, n_resamples=20) == (0.0, 0.0, 0.0)
+    assert paired_bootstrap(nothing, nothing, nothing, n_resamples=20).p_value == 1.0
 
 
 def test_paired_bootstrap_finds_the_better_system():

@@ -68,8 +68,15 @@ def resampled_totals(
 
 
 def percentile_interval(samples: Floats, confidence: float) -> Floats:
-    """Percentile interval of samples along their first axis, shape (2, ...)."""
+    """Percentile interval of samples along their first axis, shape (2, ...).
+
+    NaN is the score of a resample with nothing to score, and is left out; if all are NaN, they count as 0.
+    """
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, got {confidence!r}")
     tail = (1 - confidence) / 2
-    return np.quantile(samples, [tail, 1 - tail], axis=0)
+    undefined = np.isnan(samples)
+    if not undefined.any():  # nanquantile is much slower
+        return np.quantile(samples, [tail, 1 - tail], axis=0)
+    samples = np.where(undefined.all(axis=0), 0.0, samples)
+    return np.nanquantile(samples, [tail, 1 - tail], axis=0)

@@ -6,7 +6,8 @@ Rows are the classes (phrase types or labels), then three averages:
 - macro: mean over classes that occur in gold or prediction.
 - weighted: mean weighted by gold counts.
 
-With ``confidence`` every number has a percentile bootstrap interval over sequences.
+With ``confidence`` every number has a percentile bootstrap interval over sequences. A resample that a
+class does not occur in says nothing about the class and is left out of its interval.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ def _report(
     intervals = None
     if confidence is not None:
         (samples,) = resampled_totals([matrix], n_resamples, generator(random_state))
-        intervals = percentile_interval(_all_rows(samples), confidence)
+        intervals = percentile_interval(_rows_with_counts(samples), confidence)
     return Report(classes, _all_rows(total), support, intervals, confidence)
 
 
@@ -230,3 +231,12 @@ def _all_rows(totals: Floats) -> Floats:
     by_class = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3)
     averages = np.stack([averaged(by_class, average) for average in AVERAGES], axis=-2)
     return np.concatenate([precision_recall_f1(by_class), averages], axis=-2)
+
+
+def _rows_with_counts(totals: Floats) -> Floats:
+    """As `_all_rows`, but NaN for a class that is in neither labeling of a resample."""
+    by_class = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3)
+    occurs = by_class.any(axis=-1)
+    any_occurs = np.repeat(occurs.any(axis=-1, keepdims=True), len(AVERAGES), axis=-1)
+    is_defined = np.concatenate([occurs, any_occurs], axis=-1)
+    return np.where(is_defined[..., None], _all_rows(totals), np.nan)

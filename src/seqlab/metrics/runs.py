@@ -16,6 +16,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
@@ -125,8 +126,6 @@ def border_f1(
     (0.0, 1.0)
     """
     counts = border_f1_counts(y_true, y_pred, tolerance=tolerance, lengths=lengths)
-    if not counts.total(sample_weight).any():
-        return 1.0
     return counts.evaluate(sample_weight)
 
 
@@ -260,12 +259,13 @@ def run_f1_counts(
     kept = is_kept(aligned.labels, ignore)
     gold, predicted = _Runs.of(aligned.true, aligned), _Runs.of(aligned.pred, aligned)
     found = _found(gold, predicted, overlap) & kept[gold.label]
-    return _right_predicted_gold(
+    matrix = _count_right_predicted_gold(
         gold.sequence[found],
         predicted.sequence[kept[predicted.label]],
         gold.sequence[kept[gold.label]],
         aligned.n_sequences,
     )
+    return Counts(matrix, _f1)
 
 
 def border_f1_counts(
@@ -278,9 +278,10 @@ def border_f1_counts(
     gold = _Runs.of(aligned.true, aligned).borders(aligned)
     predicted = _Runs.of(aligned.pred, aligned).borders(aligned)
     matched = _match(gold, predicted, int(tolerance))
-    return _right_predicted_gold(
+    matrix = _count_right_predicted_gold(
         gold.sequence[matched], predicted.sequence, gold.sequence, aligned.n_sequences
     )
+    return Counts(matrix, _border_f1)
 
 
 class _Runs(NamedTuple):
@@ -331,7 +332,8 @@ def _found(gold: _Runs, predicted: _Runs, overlap: float) -> NDArray[np.bool_]:
     either = np.maximum(gold.stop, predicted.stop[other]) - np.minimum(
         gold.start, predicted.start[other]
     )
-    return (gold.label == predicted.label[other]) & (common >= overlap * either)
+    # Division rounds 14 / 25 to the same float as the literal 0.56; the product 0.56 * 25 is above 14.
+    return (gold.label == predicted.label[other]) & (common / either >= overlap)
 
 
 def _match(gold: _Runs, predicted: _Runs, tolerance: int) -> NDArray[np.int64]:
@@ -361,14 +363,20 @@ def _match(gold: _Runs, predicted: _Runs, tolerance: int) -> NDArray[np.int64]:
     return np.array(matched, dtype=np.int64)
 
 
-def _right_predicted_gold(right: Ints, predicted: Ints, gold: Ints, n_sequences: int) -> Counts:
+def _count_right_predicted_gold(
+    right: Ints, predicted: Ints, gold: Ints, n_sequences: int
+) -> sp.csr_matrix:
     rows = np.concatenate([right, predicted, gold])
     columns = np.repeat([0, 1, 2], [right.size, predicted.size, gold.size])
-    return Counts(count_matrix(rows, columns, (n_sequences, 3)), _f1)
+    return count_matrix(rows, columns, (n_sequences, 3))
 
 
 def _f1(totals: Floats) -> Floats:
     return precision_recall_f1(totals)[..., 2]
+
+
+def _border_f1(totals: Floats) -> Floats:
+    return np.where(totals.any(axis=-1), _f1(totals), 1.0)  # no border in either labeling: 1
 
 
 def _row(gold: _Runs, predicted: _Runs, found: NDArray[np.bool_], codes: Ints) -> LabelRuns:

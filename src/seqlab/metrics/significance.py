@@ -219,6 +219,8 @@ def paired_bootstrap(
 
         p = (1 + #{d* - d >= d}) / (1 + n_resamples)        (two-sided: |d* - d| >= |d|)
 
+    Resamples with nothing to score, such as no phrase in either labeling, are left out.
+
     Parameters
     ----------
     y_true, y_a, y_b : lists of label sequences
@@ -265,7 +267,8 @@ def paired_bootstrap(
         reached = null >= difference - slack
     else:
         reached = null <= difference + slack
-    p_value = (1 + int(np.count_nonzero(reached))) / (1 + n_resamples)
+    n_defined = np.count_nonzero(~np.isnan(null))
+    p_value = (1 + int(np.count_nonzero(reached))) / (1 + n_defined)
     return PairedBootstrap(p_value, difference, low, high, observed[0], observed[1])
 
 
@@ -321,6 +324,9 @@ def _resample(
         counts = [_COUNTS[inner](y_true, labels, **params) for labels in systems.values()]
         totals = resampled_totals([c.matrix for c in counts], n_resamples, rng)
         samples = [c.score(total) for c, total in zip(counts, totals, strict=True)]
+        for sample, total in zip(samples, totals, strict=True):
+            # Nothing to score: 0 is only the convention for 0 / 0 (border_f1 defines 1).
+            sample[(sample == 0) & ~total.any(axis=-1)] = np.nan
         return [c.evaluate() for c in counts], samples
     observed = [float(function(y_true, labels)) for labels in systems.values()]
     scores = []
