@@ -5,12 +5,12 @@ a path (also .gz, .xz, .bz2), an open file or ``"-"`` for standard input, and ra
 file and line. ``write_*`` is the inverse; a path is never left half-written.
 """
 
-from seqlab.data.io.streams import ReadError, WriteError
 from seqlab.data.io.conll import iter_conll, read_conll, write_conll
 from seqlab.data.io.conllu import CONLLU_FIELDS, iter_conllu, read_conllu, write_conllu
 from seqlab.data.io.crfsuite import iter_crfsuite, read_crfsuite, write_crfsuite
 from seqlab.data.io.frame import iter_frame, read_frame, write_frame
 from seqlab.data.io.jsonl import iter_jsonl, read_jsonl, write_jsonl
+from seqlab.data.io.streams import ReadError, WriteError
 from seqlab.data.io.svmlight import iter_svmlight, read_svmlight, write_svmlight
 
 __all__ = [

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from seqlab.data.errors import InputError
-from seqlab.data.io.streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
 from seqlab.data.io.conll import Token, _iter_sequences
+from seqlab.data.io.streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
 
 CONLLU_FIELDS = (
     "id",
