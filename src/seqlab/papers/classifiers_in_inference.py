@@ -38,11 +38,9 @@ from seqlab.data import (
 from seqlab.datasets import fetch_conll2000, fetch_ptb_sample
 from seqlab.features import BracketFeatures
 from seqlab.metrics import span_f1
-from seqlab.models.classifier_hmm import ClassifierHMM
-from seqlab.models.phrase_inference import PhraseInference
-from seqlab.models.pmm import ProjectionMarkovModel
-from seqlab.models.snow import SNoW
-from seqlab.models.tempered import TemperedClassifier
+from seqlab.models.classifiers import SNoW, TemperedClassifier
+from seqlab.models.combinators import ClassifierHMM, ProjectionMarkovModel
+from seqlab.models.phrases import PhraseInference
 from seqlab.papers._experiment import Claim, Experiment
 
 TITLE = "Classifiers in sequential inference: F1 of phrases, words and parts of speech"

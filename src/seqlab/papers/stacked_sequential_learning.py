@@ -37,8 +37,8 @@ from seqlab.datasets import fetch_email_signatures, swap_steps
 from seqlab.features import LineFeatures
 from seqlab.meta.independent import IndependentLabeler
 from seqlab.meta.stacked import StackedSequentialLearner
+from seqlab.models.combinators import MEMM
 from seqlab.models.crf import LinearChainCRF
-from seqlab.models.memm import MEMM
 from seqlab.papers._experiment import Claim, Experiment
 
 TITLE = "Stacked sequential learning: lines of mail labelled wrongly, percent (less is better)"

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from seqlab.models._posteriors import FLOOR, StepPosteriors, floored
-from seqlab.models._projections import Projections
 from seqlab.models._structural_zeros import log_or_forbidden
+from seqlab.models.combinators._projections import Projections
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]

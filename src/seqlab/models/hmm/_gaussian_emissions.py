@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from seqlab.data.sequences import Sequences
-from seqlab.models._emission_kernels import (
+from seqlab.models.hmm._emission_kernels import (
     add_joint_normal,
     add_normal,
     add_normal_rows,
@@ -23,7 +23,7 @@ from seqlab.models._emission_kernels import (
     count_moments_rows,
     count_products,
 )
-from seqlab.models._emissions import Floats, Scorer, Statistics, refuse, refuse_infinite
+from seqlab.models.hmm._emissions import Floats, Scorer, Statistics, refuse, refuse_infinite
 
 LOG_2_PI = float(np.log(2 * np.pi))
 

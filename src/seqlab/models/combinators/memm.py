@@ -28,10 +28,10 @@ from seqlab.inference.history_beam import check_history, history_beam, history_c
 from seqlab.metrics.threshold import MinError, min_error_threshold
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._history import HistoryColumns, LocalModel
 from seqlab.models._markov import Legal
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier, fit_posteriors
-from seqlab.models._projections import Projections, fit_projections
+from seqlab.models.combinators._history import HistoryColumns, LocalModel
+from seqlab.models.combinators._projections import Projections, fit_projections
 from seqlab.structures.chain import previous_codes
 
 # Histories up to which "auto" keeps them all: an exact search costs this many times a plain one.

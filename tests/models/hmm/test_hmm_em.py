@@ -208,7 +208,7 @@ def test_weight_two_is_a_sequence_given_twice():
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr("seqlab.models._em.BLOCK_DOUBLES", 60)  # many blocks of little data
+    monkeypatch.setattr("seqlab.models.hmm._em.BLOCK_DOUBLES", 60)  # many blocks of little data
     for kind in ("gaussian", "categorical", "bernoulli"):
         X, y = few_labels(kind)
         a = HMM(emissions=kind, max_iter=6, tol=0.0).fit(X, y)

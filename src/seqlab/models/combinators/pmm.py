@@ -25,9 +25,9 @@ from seqlab.inference import ChainScores, Mask
 from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._markov import count_chain
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
-from seqlab.models._projections import fit_projections
-from seqlab.models._propagation import reachable
 from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.models.combinators._projections import fit_projections
+from seqlab.models.combinators._propagation import reachable
 from seqlab.structures.chain import previous_codes
 
 

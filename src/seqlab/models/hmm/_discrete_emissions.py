@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.models._emission_kernels import (
+from seqlab.models.hmm._emission_kernels import (
     MISSING,
     add_multinomial,
     add_present,
@@ -31,7 +31,7 @@ from seqlab.models._emission_kernels import (
     encode_column,
     look_up,
 )
-from seqlab.models._emissions import (
+from seqlab.models.hmm._emissions import (
     Floats,
     Scorer,
     Statistics,

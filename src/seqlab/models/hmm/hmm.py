@@ -29,21 +29,21 @@ from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.inference import ChainScores, Mask, log_partition, sample
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._discrete_emissions import (
+from seqlab.models._markov import Legal, MarkovChain, count_chain
+from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.models.hmm._discrete_emissions import (
     BernoulliEmissions,
     CategoricalEmissions,
     MultinomialEmissions,
 )
-from seqlab.models._em import HMMFit, HMMParameters, Part, chain_scorer
-from seqlab.models._emissions import Emissions, choose_emissions, refuse_infinite
-from seqlab.models._gaussian_emissions import (
+from seqlab.models.hmm._em import HMMFit, HMMParameters, Part, chain_scorer
+from seqlab.models.hmm._emissions import Emissions, choose_emissions, refuse_infinite
+from seqlab.models.hmm._gaussian_emissions import (
     FullGaussianEmissions,
     GaussianEmissions,
     overall_moments,
 )
-from seqlab.models._markov import Legal, MarkovChain, count_chain
-from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
-from seqlab.models._symbols import SymbolVectorizer, wrap_strings
+from seqlab.models.hmm._symbols import SymbolVectorizer, wrap_strings
 from seqlab.optim import Monitor
 
 

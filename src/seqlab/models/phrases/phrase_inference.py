@@ -35,8 +35,9 @@ from seqlab.inference.phrases.constraints import (
 from seqlab.inference.phrases.integer_program import limit_costs
 from seqlab.metrics import span_f1
 from seqlab.models._base import BaseLabeler
-from seqlab.models._phrase_decisions import Decisions, held_out_posteriors, used_columns
-from seqlab.models._phrase_targets import (
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
+from seqlab.models.phrases._decisions import Decisions, held_out_posteriors, used_columns
+from seqlab.models.phrases._targets import (
     decision_codes,
     decision_names,
     read_targets,
@@ -44,8 +45,7 @@ from seqlab.models._phrase_targets import (
     to_sets,
     write_sets,
 )
-from seqlab.models._phrase_tuning import INSIDE_WEIGHTS, tune
-from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
+from seqlab.models.phrases._tuning import INSIDE_WEIGHTS, tune
 
 COSTS = ("weighted", "map", "threshold", "product", "log_odds")
 # Costs whose threshold "auto" tunes; the others have a meaning of their own at 0.

@@ -30,7 +30,7 @@ from seqlab.data import (
 from seqlab.data.open_close import CLOSE_DECISIONS, DECISIONS, OPEN_DECISIONS
 from seqlab.inference import Mask
 from seqlab.models._posteriors import FLOOR
-from seqlab.models._propagation import alternates, propagate
+from seqlab.models.combinators._propagation import alternates, propagate
 
 HAND = [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]  # posteriors of the three steps
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import PlacedError
 from seqlab.inference import ChainScores, Mask, expected_transitions, path_scores
-from seqlab.models._emissions import Emissions, Floats, Statistics
 from seqlab.models._markov import (
     ChainCounts,
     Legal,
@@ -30,6 +29,7 @@ from seqlab.models._markov import (
     count_chain,
     estimate_chain,
 )
+from seqlab.models.hmm._emissions import Emissions, Floats, Statistics
 from seqlab.utils.threads import block_bounds, run_blocks
 
 # Doubles of scores that a block may hold (8 MB).

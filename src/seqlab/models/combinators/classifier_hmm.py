@@ -33,8 +33,8 @@ from seqlab.models._posteriors import (
     checked_classifier,
     fit_posteriors,
 )
-from seqlab.models._propagation import SMALLEST, ByPosition, alternates, propagate
 from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.models.combinators._propagation import SMALLEST, ByPosition, alternates, propagate
 
 
 class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):

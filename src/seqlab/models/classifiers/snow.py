@@ -256,7 +256,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
         ----------
         X : see `fit`
         """
-        from seqlab.models._snow_kernel import activations
+        from seqlab.models.classifiers._snow_kernel import activations
 
         check_is_fitted(self)
         matrix, _ = self._read(X, None, reset=False)
@@ -394,7 +394,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
     def _pass(
         self, matrix: sp.csr_matrix, codes: NDArray[np.int64], order: NDArray[np.int64], new: bool
     ) -> tuple[int, int]:
-        from seqlab.models._snow_kernel import winnow_pass
+        from seqlab.models.classifiers._snow_kernel import winnow_pass
 
         links = self.links_
         done = winnow_pass(
