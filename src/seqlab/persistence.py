@@ -22,8 +22,6 @@ import io
 import json
 import math
 import os
-import secrets
-import stat
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -36,6 +34,7 @@ from sklearn.base import BaseEstimator
 
 import seqlab
 from seqlab.data.errors import SeqlabError
+from seqlab.utils.files import open_atomic
 
 # What a crafted file could use to crash the process: scikit-learn follows the node numbers in
 # them without looking, so that trusting the type would be trusting the numbers
@@ -167,7 +166,8 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
     if target.is_dir():  # else only the last step would fail, with an error that differs by system
         raise IsADirectoryError(errno.EISDIR, "cannot save to a folder", os.fspath(path))
     try:
-        _replace(target, data)
+        with open_atomic(target) as file:
+            file.write(data)
     except OSError as error:  # it names our temporary file, of which the user knows nothing
         if error.errno is None:
             raise
@@ -394,35 +394,3 @@ def _check_marker(archive: ZipFile) -> None:
             f"it has format version {version} (seqlab {about.get('seqlab', 'unknown')}), newer "
             f"than version {_VERSION}, which this seqlab {seqlab.__version__} reads; update seqlab"
         )
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write data beside the target and move it there in one step."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    # 0o666 less the umask, as for any new file; a file that is replaced keeps its permissions.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some file systems cannot; the file itself is safe
-    finally:
-        os.close(handle)

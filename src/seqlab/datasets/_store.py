@@ -13,16 +13,15 @@ import hashlib
 import io
 import lzma
 import os
-import secrets
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from seqlab.data.errors import SeqlabError
 from seqlab.datasets._registry import DataFile, DataSet
+from seqlab.utils.files import open_atomic
 
 _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda content: content,
@@ -205,17 +204,13 @@ def _member(raw: bytes, entry: DataFile) -> bytes:
 
 
 def _keep(content: bytes, place: Path) -> None:
-    """Write to the cache: a temporary neighbour, then a rename."""
-    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    """Write to the cache."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(place)
+        with open_atomic(place) as file:
+            file.write(content)
     except OSError as error:
         raise DatasetError(f"{place}: cannot be written ({error})") from error
-    finally:
-        with suppress(OSError):  # renamed, or never there
-            temporary.unlink()
 
 
 def _absent(dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None) -> str:

@@ -13,7 +13,6 @@ import gzip
 import io
 import lzma
 import os
-import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from seqlab.data.errors import InputError
+from seqlab.utils.files import open_atomic
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
@@ -224,22 +224,15 @@ def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str
 
 
 def _write_path(path: Path, encoding: str) -> Iterator[Callable[[str], Any]]:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     suffix = path.suffix.lower()
-    try:
-        with open(temporary, "xb") as plain:
-            packed: Any = plain
-            if suffix == ".gz":  # no time stamp: the same data, the same bytes
-                packed = gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
-            elif suffix in _MODULES:
-                packed = _MODULES[suffix].open(plain, "wb")
-            with io.TextIOWrapper(packed, encoding=encoding, newline="\n") as text:
-                yield text.write
-            if not plain.closed:
-                plain.flush()
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with open_atomic(path) as plain:
+        packed: Any = plain
+        if suffix == ".gz":  # no time stamp: the same data, the same bytes
+            packed = gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
+        elif suffix in _MODULES:
+            packed = _MODULES[suffix].open(plain, "wb")
+        with io.TextIOWrapper(packed, encoding=encoding, newline="\n") as text:
+            yield text.write
 
 
 def pair_up(X: Any, y: Any) -> Iterator[tuple[int, Any, Any]]:
