@@ -92,7 +92,6 @@ def _describe(model, record, vectorizer):
 ROLES = {
     "CRFsuite, 100 iterations": crfsuite,
     "seqlab, 1 thread": lambda: seqlab_sequences(1),
-    "seqlab, single precision, 1 thread": lambda: seqlab_sequences(1, precision="single"),
     "seqlab, 2 threads": lambda: seqlab_sequences(2),
     "seqlab from strings, 2 threads": lambda: seqlab_strings(2),
 }

@@ -51,11 +51,6 @@ LABELERS = [
         seqlab.LinearChainCRF(c2=0.5, tol=1e-10, edge_features=True, all_transitions=True),
         weight_is_repetition=True,
     ),
-    Entry(
-        "LinearChainCRF-single",
-        seqlab.LinearChainCRF(c2=0.5, tol=1e-10, precision="single"),
-        weight_is_repetition=True,
-    ),
     Entry("StructuredPerceptron", seqlab.StructuredPerceptron(max_iter=5, random_state=0)),
     Entry(
         "StructuredPerceptron-beam",

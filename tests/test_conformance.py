@@ -409,7 +409,7 @@ def test_a_failed_refit_keeps_the_earlier_model(entry, data):
 
 @pytest.mark.parametrize("entry", [e for e in LABELERS if e.interruptible], ids=lambda e: e.id)
 def test_interrupt_keeps_the_last_full_iteration(entry, data, monkeypatch):
-    from seqlab.optim import Monitor
+    from seqlab.learning import Monitor
 
     X, y = data
     record, calls = Monitor.record, []

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from seqlab import LinearChainCRF
-from seqlab.optim import Monitor
+from seqlab.learning import Monitor
 
 
 def test_share_of_the_iterations():

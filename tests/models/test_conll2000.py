@@ -48,14 +48,6 @@ def test_objective_and_f1_of_the_crf(crf, conll):
     assert span_f1(y, crf.predict(X, constraints="IOB2")) >= 0.935
 
 
-def test_single_precision(crf, conll):
-    X, y = conll["test"]
-    single = LinearChainCRF(c2=1.0, boundary=False, n_jobs=2, precision="single")
-    single.fit(*conll["train"])
-    assert single.objective_ <= 1.001 * 13_139.28  # the optimum, in double precision to 1e-6
-    assert abs(span_f1(y, single.predict(X)) - span_f1(y, crf.predict(X))) < 1e-3
-
-
 def train_crfsuite(tmp_path, X, y, algorithm, **params):
     import pycrfsuite
 

@@ -133,11 +133,6 @@ def test_fast_likelihood_is_the_same_objective(variant, n_labels, unit):
         a, b = reference.loss_gradient(x), fast.loss_gradient(x)
         assert a[0] == pytest.approx(b[0], rel=1e-12)
         np.testing.assert_allclose(a[1], b[1], atol=1e-11)
-        np.testing.assert_allclose(
-            fast.rows.emit(x[structure.slices["state"]], 2, 11),
-            structure.scores(x, slow.X).unary[2:11],
-            atol=1e-12,
-        )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -192,7 +187,7 @@ def test_stochastic_passes_converge_to_the_penalised_optimum(monkeypatch, dampin
     passes = _stochastic.StochasticPasses(fast, 0.05)
     for _ in range(3000):
         _, mean = passes.run(np.arange(4))
-    np.testing.assert_allclose(mean, state.w, atol=2e-2)
+    np.testing.assert_allclose(mean, state.point, atol=2e-2)
     assert fast.loss(mean) < state.objective + 1e-3
 
 

@@ -67,7 +67,7 @@ def test_lbfgs_finds_the_optimum_of_a_quadratic(seed):
     problem = quadratic(seed)
     state = last(lbfgs(problem, np.zeros(30), max_iter=500, tol=1e-12))
     assert state.converged
-    np.testing.assert_allclose(state.w, np.linalg.solve(problem.A, problem.b), atol=1e-5)
+    np.testing.assert_allclose(state.point, np.linalg.solve(problem.A, problem.b), atol=1e-5)
 
 
 def test_the_gap_is_a_bound_and_the_objective_never_rises():
@@ -76,12 +76,12 @@ def test_the_gap_is_a_bound_and_the_objective_never_rises():
     states = list(lbfgs(problem, np.ones(30), max_iter=500, tol=1e-10))
     values = [s.objective for s in states]
     assert all(a >= b - 1e-12 for a, b in pairwise(values))
-    assert all(s.objective - optimum <= s.bound * (1 + 1e-9) + 1e-12 for s in states)
+    assert all(s.objective - optimum <= s.info["bound"] * (1 + 1e-9) + 1e-12 for s in states)
 
 
 def test_rosenbrock_without_strong_convexity():
     state = last(lbfgs(Rosenbrock(), np.array([-1.2, 1.0]), max_iter=500, tol=1e-8))
-    np.testing.assert_allclose(state.w, [1.0, 1.0], atol=1e-5)
+    np.testing.assert_allclose(state.point, [1.0, 1.0], atol=1e-5)
 
 
 @pytest.mark.parametrize("c2", [0.0, 0.5])
@@ -89,7 +89,7 @@ def test_lbfgs_agrees_with_scipy(c2):
     problem = Logistic(np.random.default_rng(1), c2=c2)
     ours = last(lbfgs(problem, np.zeros(10), max_iter=500, tol=1e-10))
     theirs = minimize(problem.loss_gradient, np.zeros(10), jac=True, method="BFGS", tol=1e-10)
-    np.testing.assert_allclose(ours.w, theirs.x, atol=1e-4)
+    np.testing.assert_allclose(ours.point, theirs.x, atol=1e-4)
 
 
 @pytest.mark.parametrize("c1", [0.5, 5.0, 30.0])
@@ -97,10 +97,10 @@ def test_owlqn_meets_the_conditions_of_the_optimum(c1):
     problem = Logistic(np.random.default_rng(2), c2=0.1)
     penalty = np.full(10, c1)
     state = last(owlqn(problem, np.zeros(10), c1=penalty, max_iter=1000, tol=1e-12))
-    gradient = problem.loss_gradient(state.w)[1]
-    at_zero = state.w == 0.0
+    gradient = problem.loss_gradient(state.point)[1]
+    at_zero = state.point == 0.0
     assert (np.abs(gradient[at_zero]) <= c1 + 1e-4).all()
-    np.testing.assert_allclose(gradient[~at_zero], -c1 * np.sign(state.w[~at_zero]), atol=1e-3)
+    np.testing.assert_allclose(gradient[~at_zero], -c1 * np.sign(state.point[~at_zero]), atol=1e-3)
     assert at_zero.any() == (c1 > 10)
 
 
@@ -113,15 +113,15 @@ def test_owlqn_agrees_with_proximal_gradient():
         w = w - step * problem.loss_gradient(w)[1]
         w = np.sign(w) * np.maximum(np.abs(w) - step * c1, 0.0)
     state = last(owlqn(problem, np.zeros(10), c1=np.full(10, c1), max_iter=1000, tol=1e-12))
-    np.testing.assert_allclose(state.w, w, atol=1e-4)
-    assert ((state.w == 0) == (w == 0)).all()
+    np.testing.assert_allclose(state.point, w, atol=1e-4)
+    assert ((state.point == 0) == (w == 0)).all()
 
 
 def test_owlqn_without_penalty_is_lbfgs():
     problem = quadratic(7)
     a = last(lbfgs(problem, np.zeros(30), max_iter=500, tol=1e-12))
     b = last(owlqn(problem, np.zeros(30), c1=np.zeros(30), max_iter=500, tol=1e-12))
-    np.testing.assert_allclose(a.w, b.w, atol=1e-5)
+    np.testing.assert_allclose(a.point, b.point, atol=1e-5)
 
 
 def test_pseudo_gradient_is_the_smallest_subgradient():
@@ -147,7 +147,7 @@ def test_an_objective_that_overflows_shortens_the_step():
 
     problem = Cliff(np.diag([1e-3, 1.0]), np.array([2e-3, 2.0]))
     state = last(lbfgs(problem, np.zeros(2), max_iter=200, tol=1e-10))
-    np.testing.assert_allclose(state.w, [2.0, 2.0], atol=1e-3)
+    np.testing.assert_allclose(state.point, [2.0, 2.0], atol=1e-3)
 
 
 def test_not_finite_at_the_start_is_named():

@@ -21,7 +21,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.labels import EncodedLabels, encode_labels, sequence_weights
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.models._fitting import unchanged_on_failure
+from seqlab.learning import unchanged_on_failure
 
 
 @dataclass(slots=True)

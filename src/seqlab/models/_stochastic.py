@@ -39,13 +39,13 @@ class StochasticPasses:
         n_labels = structure.n_labels
         self._objective = objective
         self._rate = rate
-        self._rows = rows.new_rows(objective.dtype)
-        self._state: Floats = np.zeros(rows.n_weights, dtype=objective.dtype)
+        self._rows = rows.new_rows()
+        self._state: Floats = np.zeros(rows.n_weights)
         self._pairwise = np.zeros((n_labels, n_labels))
         self._boundaries = np.zeros((2, n_labels))
         # The penalty of the whole objective, shared out over the sequences.
         self._decay = 2.0 * objective.c2 / max(float(objective.weights.sum()), 1e-12)
-        self._has_row = rows.new_rows(objective.dtype)
+        self._has_row = rows.new_rows()
         rows.spread(np.ones(rows.n_weights), self._has_row)
         self._set_shares()
         self.restart()
@@ -133,7 +133,7 @@ class StochasticPasses:
         """What the penalty takes from the frequent weights; and clear what is no weight of the model."""
         self._rows *= self._has_row
         shrinkage = np.exp(-self._shrinkage * self._row_share)
-        self._rows *= shrinkage.astype(self._rows.dtype)[:, None]
+        self._rows *= shrinkage[:, None]
         self._pairwise *= np.exp(-self._shrinkage * self._pairwise_share)
         self._boundaries *= np.exp(-self._shrinkage * self._boundary_share)
         self._shrinkage = 0.0

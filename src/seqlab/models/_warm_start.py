@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from seqlab.models._fast_likelihood import FastChainLikelihood
 from seqlab.models._stochastic import StochasticPasses
-from seqlab.optim import SolverState
+from seqlab.optim import FitState
 from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]
@@ -67,11 +67,11 @@ def warm_start(objective: FastChainLikelihood) -> Floats | None:
 
 def from_warm_start(
     objective: FastChainLikelihood,
-    batch: Callable[[Floats, int, Floats | None], Iterator[SolverState]],
+    batch: Callable[[Floats, int, Floats | None], Iterator[FitState]],
     max_iter: int,
     *,
     sparse: bool = False,
-) -> Iterator[SolverState]:
+) -> Iterator[FitState]:
     """Yield the states of a batch solver that begins at a warm start.
 
     ``batch(w, max_iter, preconditioner)`` gives the states of the solver from ``w`` on. The first state is
@@ -80,14 +80,12 @@ def from_warm_start(
     n_left = max(max_iter - 1, 0)  # the passes count as an iteration
     zero = np.zeros(objective.n_params)
     at_zero = objective.loss_at_zero()
-    yield SolverState(zero, at_zero, math.nan, math.inf, math.inf, 0)
+    info = {"gradient_norm": math.nan, "bound": math.inf}
+    yield FitState(zero, at_zero, math.inf, info=info)
     w = warm_start(objective)
-    if w is None and objective.is_single:  # it leaves the range of numbers sooner
-        objective.use_doubles()
-        w = warm_start(objective)
     if w is not None:
         loss, gradient = objective.loss_gradient(w)
-        if loss - objective.noise < at_zero:
+        if loss < at_zero:
             yield from batch(w, n_left, scales(objective, w, gradient, sparse=sparse))
             return
     yield from batch(zero, n_left, None)

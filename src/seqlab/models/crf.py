@@ -9,8 +9,7 @@ with the joint features of `seqlab.structures.chain`, trained by penalised maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,14 +21,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores
+from seqlab.learning import run_fit
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._fast_likelihood import FastChainLikelihood
-from seqlab.models._fitting import drive
 from seqlab.models._likelihood import ChainLikelihood
-from seqlab.models._two_precisions import single_then_double
 from seqlab.models._warm_start import from_warm_start, pays
-from seqlab.optim import SolverState, lbfgs, owlqn
+from seqlab.optim import FitState, lbfgs, owlqn
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
 
 # Default distance from the optimum: what large data need, and what small data get for nothing.
@@ -78,11 +76,6 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
     class_weight : dict, "balanced" or None, default=None
         Cost of missing a label, relative to 1 (softmax-margin training): above 1 for labels that
         should be missed less often. "balanced" is inversely proportional to the frequency.
-    precision : {"double", "single"}, default="double"
-        "single" trains faster on large data: passes keep weights, scores and marginals in single precision,
-        and every sum over the data in double. What would lose by it is in double precision all the same:
-        sequences whose scores range too far, the last iterations where ``tol`` is very small, the objective
-        that is reported; and so are training with ``edge_features`` or partly known labels, and prediction.
     n_jobs : int, default=None
         Threads; the result has the same bits for any number.
     verbose : bool, default=False
@@ -145,7 +138,6 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         "boundary": ["boolean", StrOptions({"unpenalized"})],
         "edge_features": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "precision": [StrOptions({"double", "single"})],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -166,7 +158,6 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         boundary: bool | str = True,
         edge_features: bool = False,
         class_weight: dict[Any, float] | str | None = None,
-        precision: str = "double",
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -181,7 +172,6 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         self.boundary = boundary
         self.edge_features = edge_features
         self.class_weight = class_weight
-        self.precision = precision
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -223,10 +213,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             )
             penalised = _penalised(structure, self.boundary)
             plain = data.allowed is None and structure.edge is None
-            likelihood: Any = ChainLikelihood
-            if plain:
-                likelihood = partial(FastChainLikelihood, single=self.precision == "single")
-            objective = likelihood(
+            objective = (FastChainLikelihood if plain else ChainLikelihood)(
                 structure,
                 sequences,
                 data.codes,
@@ -241,21 +228,23 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             large = isinstance(objective, FastChainLikelihood) and pays(objective)
             tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
             solver = self._solve(objective, penalised, tol)
-            result = drive(
-                solver, title=name, max_iter=self.max_iter, tol=tol, verbose=self.verbose
+            result = run_fit(
+                solver,
+                title=name,
+                max_iter=self.max_iter,
+                tol=tol,
+                verbose=self.verbose,
+                first_iteration=0,
             )
-            self._store(structure.weights(result.state.w))
-            self.n_iter_ = result.n_iter
-            self.converged_ = result.state.converged
+            self._store(structure.weights(result.state.point))
             self.objective_ = result.state.objective
-            self.history_ = result.history
-        hint = "" if self.converged_ else _scale_hint(sequences)
-        result.conclude(name, self.max_iter, hint)
+            result.report_to(self)
+        result.conclude("" if self.converged_ else _scale_hint(sequences))
         return self
 
     def _solve(
         self, objective: ChainLikelihood, penalised: NDArray[np.bool_] | None, tol: float
-    ) -> Iterator[SolverState]:
+    ) -> Iterator[FitState]:
         """The states of the solver that the parameters ask for."""
         c1 = None
         if self.c1 > 0 or self.solver == "owlqn":
@@ -263,21 +252,13 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
             if penalised is not None:
                 c1[~penalised] = 0.0
 
-        def solve(
-            w: NDArray[np.float64], n_left: int, scales: Any, past: Sequence[float] = ()
-        ) -> Iterator[SolverState]:
+        def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[FitState]:
             options: dict[str, Any] = {
-                "max_iter": n_left, "tol": tol, "preconditioner": scales, "n_jobs": self.n_jobs,
-                "past": past,
+                "max_iter": n_left, "tol": tol, "preconditioner": scales, "n_jobs": self.n_jobs
             }  # fmt: skip
             if c1 is None:
                 return lbfgs(objective, w, **options)
             return owlqn(objective, w, c1=c1, **options)
-
-        def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[SolverState]:
-            if isinstance(objective, FastChainLikelihood) and objective.is_single:
-                return single_then_double(objective, solve, w, n_left, scales)
-            return solve(w, n_left, scales)
 
         auto = self.solver == "auto"
         if auto and isinstance(objective, FastChainLikelihood) and pays(objective):

@@ -7,7 +7,8 @@ of all weight vectors met on the way; the voted one lets each of them vote, as o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,9 +23,10 @@ from sklearn.utils.metaestimators import available_if
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
+from seqlab.learning import run_fit
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
-from seqlab.optim import Monitor
+from seqlab.optim import FitState
 from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
 from seqlab.structures.perceptron_state import PerceptronState
 
@@ -171,7 +173,6 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             raise InputError("early_update needs a beam: set beam_width")
         if self.early_update and self.combination == "voted":
             raise InputError("early_update goes with 'averaged' or 'last', not with 'voted'")
-        interrupted = None
         with self._fitting():
             data = self._read_training(X, y, sample_weight, lengths)
             data.X = as_csr(data.X)
@@ -186,26 +187,24 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             )
             state = PerceptronState(structure, data.X)
             votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
-            self.n_iter_, self.converged_ = 0, False
-            monitor = Monitor(type(self).__name__, self.max_iter, self.verbose)
-            try:
-                with monitor:
-                    self._run_passes(data, state, votes, monitor)
-            except KeyboardInterrupt as interrupt:  # keep the last full pass
-                interrupted, self.converged_ = interrupt, False
+            result = run_fit(
+                self._run_passes(data, state, votes),
+                title=type(self).__name__,
+                max_iter=self.max_iter,
+                verbose=self.verbose,
+            )
             w = state.current() if self.combination == "last" else state.average()
             self._store(structure, w, votes, state.n_steps)
-            self.history_ = monitor.history
-        if interrupted is not None:
-            raise interrupted
+            result.report_to(self)
+        result.conclude(warn=False)  # there is no optimum to converge to
         return self
 
     def _run_passes(
-        self, data: TrainingData, state: PerceptronState, votes: list[Any], monitor: Monitor
-    ) -> None:
+        self, data: TrainingData, state: PerceptronState, votes: list[Any]
+    ) -> Iterator[FitState]:
         random_state = check_random_state(self.random_state)
         order = np.arange(len(data.X))
-        for iteration in range(1, self.max_iter + 1):
+        for iteration in count(1):
             if self.shuffle:
                 order = random_state.permutation(len(data.X))
             first_step = state.n_steps
@@ -223,13 +222,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             if self.combination == "voted":
                 changed = order[updated[order]]
                 moment = first_step + np.flatnonzero(updated[order])
-                change = _updates(state.structure, data, decoded, changed)
-                votes.append((change, moment))
-            self.n_iter_ = iteration
-            self.converged_ = n_wrong <= self.tol * data.X.n_steps
-            monitor.record(iteration, n_wrong, n_updates=int(updated.sum()))
-            if self.converged_:
-                break
+                votes.append((_updates(state.structure, data, decoded, changed), moment))
+            converged = n_wrong <= self.tol * data.codes.size
+            info = {"n_updates": float(updated.sum())}
+            yield FitState(state, n_wrong, converged=converged, info=info)
 
     def _store(
         self, structure: ChainStructure, w: NDArray[np.float64], votes: list[Any], n_steps: int

@@ -1,8 +1,7 @@
 """Objectives to weights: solvers that know nothing of sequences."""
 
 from seqlab.optim.lbfgs_solver import lbfgs
-from seqlab.optim.monitor import Monitor
 from seqlab.optim.owlqn_solver import owlqn
-from seqlab.optim.state import Objective, SolverState
+from seqlab.optim.state import FitState, Objective
 
-__all__ = ["Monitor", "Objective", "SolverState", "lbfgs", "owlqn"]
+__all__ = ["FitState", "Objective", "lbfgs", "owlqn"]

@@ -11,14 +11,14 @@ what progress bars and interrupts need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
+from seqlab.optim.state import FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 
@@ -31,8 +31,7 @@ def lbfgs(
     memory: int = 6,
     preconditioner: Vector | None = None,
     n_jobs: int | None = None,
-    past: Sequence[float] = (),
-) -> Iterator[SolverState]:
+) -> Iterator[FitState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
 
     Parameters
@@ -51,17 +50,14 @@ def lbfgs(
         Approximate diagonal of the Hessian.
     n_jobs : int, optional
         Threads for the arithmetic on long vectors; the result does not depend on it.
-    past : sequence of float
-        Values of earlier iterations, where a run goes on: the stopping rule looks back on them.
     """
-    rule = StoppingRule(tol, objective.strong_convexity, past=past)
+    rule = StoppingRule(tol, objective.strong_convexity)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
-    n_evaluations = 1
     norm = float(np.sqrt(dot(gradient, gradient)))
-    state = rule.state(w, value, norm, n_evaluations)
+    state = rule.state(w, value, norm)
     yield state
     direction = np.empty_like(w)
     for _ in range(max_iter):
@@ -72,7 +68,6 @@ def lbfgs(
         # Without curvature knowledge a unit-length step is the safe first try.
         first_step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         found = weak_wolfe(objective, w, value, gradient, direction, first_step)
-        n_evaluations += found.n_evaluations
         if found.step == 0.0:
             if inverse_hessian.is_empty:
                 yield rule.stuck(state)
@@ -82,5 +77,5 @@ def lbfgs(
         inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
-        state = rule.state(w, value, norm, n_evaluations)
+        state = rule.state(w, value, norm)
         yield state

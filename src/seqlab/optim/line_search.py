@@ -25,13 +25,12 @@ MAX_TRIALS = 40
 
 
 class SearchResult(NamedTuple):
-    """A point that satisfies the conditions, or ``step == 0`` where none was found."""
+    """A point that satisfies the conditions, or ``step == 0`` if none was found."""
 
     step: float
     w: Vector
     objective: float
     gradient: Vector
-    n_evaluations: int
 
 
 def weak_wolfe(
@@ -41,10 +40,10 @@ def weak_wolfe(
     slope = float(dot(gradient, direction))
     low, low_value, low_slope = 0.0, value, slope
     high, high_value = math.inf, math.nan
-    for trial in range(1, MAX_TRIALS + 1):
+    for _ in range(MAX_TRIALS):
         w_new = w + step * direction
         value_new, gradient_new = objective.loss_gradient(w_new)
-        # Near the optimum decreases drown in the rounding of the value: allow for it.
+        # Near the optimum a decrease is smaller than the rounding error of the value: allow for that.
         slack = 1e-14 * abs(value)
         too_far = not math.isfinite(value_new) or (
             value_new > value + SUFFICIENT_DECREASE * step * slope + slack
@@ -54,12 +53,12 @@ def weak_wolfe(
         else:
             slope_new = float(dot(gradient_new, direction))
             if slope_new >= CURVATURE * slope:
-                return SearchResult(step, w_new, value_new, gradient_new, trial)
+                return SearchResult(step, w_new, value_new, gradient_new)
             low, low_value, low_slope = step, value_new, slope_new
         step = _next_step(low, low_value, low_slope, high, high_value)
         if step <= 0.0 or not math.isfinite(step):
             break
-    return SearchResult(0.0, w, value, gradient, trial)
+    return SearchResult(0.0, w, value, gradient)
 
 
 def _next_step(

@@ -8,13 +8,13 @@ begins. Weights that hit zero stay exactly zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
-from seqlab.optim.state import Objective, SolverState, StoppingRule, Vector
+from seqlab.optim.state import FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -31,8 +31,7 @@ def owlqn(
     memory: int = 6,
     preconditioner: Vector | None = None,
     n_jobs: int | None = None,
-    past: Sequence[float] = (),
-) -> Iterator[SolverState]:
+) -> Iterator[FitState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
 
     Parameters
@@ -43,20 +42,19 @@ def owlqn(
         Starting point.
     c1 : array of shape (n_params,)
         L1 penalty of each weight (0 where a weight is free).
-    max_iter, tol, memory, preconditioner, n_jobs, past
+    max_iter, tol, memory, preconditioner, n_jobs
         As in `lbfgs`.
     """
     # Weights that enter and leave make the descent uneven and its tail long: be more careful than L-BFGS.
-    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0, past=past)
+    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
-    n_evaluations = 1
     pseudo = pseudo_gradient(w, gradient, c1)
     norm = float(np.sqrt(dot(pseudo, pseudo)))
-    state = rule.state(w, value, norm, n_evaluations)
+    state = rule.state(w, value, norm)
     yield state
     direction = np.empty_like(w)
     for _ in range(max_iter):
@@ -72,7 +70,6 @@ def owlqn(
             w_new = w + step * direction
             w_new[np.sign(w_new) == -orthant] = 0.0
             smooth_new, gradient_new = objective.loss_gradient(w_new)
-            n_evaluations += 1
             value_new = smooth_new + float(dot(c1, np.abs(w_new)))
             expected = float(dot(pseudo, w_new - w))
             if np.isfinite(value_new) and value_new <= (
@@ -91,7 +88,7 @@ def owlqn(
         w, value, gradient = w_new, value_new, gradient_new
         pseudo = pseudo_gradient(w, gradient, c1)
         norm = float(np.sqrt(dot(pseudo, pseudo)))
-        state = rule.state(w, value, norm, n_evaluations)
+        state = rule.state(w, value, norm)
         yield state
 
 

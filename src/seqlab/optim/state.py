@@ -1,28 +1,27 @@
 """What a solver is given and what it gives back.
 
-A solver is a generator of `SolverState`: one per full iteration, the starting point first. Whoever
-drives it may stop at any state, report progress, or be interrupted: the last state received is
-always a complete one.
+Everything that iterates is a generator of `FitState`: one per full iteration. Whoever drives it may stop
+at any state, report progress, or be interrupted: the last state received is always a complete one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
-# Distance from the optimum that counts as none, whatever the objective: labels of one kind leave it at zero.
+# An absolute distance from the optimum that always counts as converged: with a single label the optimum is 0,
+# and no relative distance would ever be small.
 NEGLIGIBLE = 1e-12
 
 
 class Objective(Protocol):
     """A differentiable function to be minimised.
 
-    ``strong_convexity`` is a known lower bound on the curvature (0 where none is known): with it a
+    ``strong_convexity`` is a known lower bound on the curvature (0 if none is known): with it a
     gradient norm certifies how far the optimum can be, ``f(w) - f* <= |g|^2 / (2 mu)``.
     """
 
@@ -35,37 +34,32 @@ class Objective(Protocol):
 
 
 @dataclass(slots=True)
-class SolverState:
-    """One full iteration.
+class FitState:
+    """One full iteration of any iterative fit.
 
     Parameters
     ----------
-    w : array of shape (n_params,)
-        The point reached.
+    point : Any
+        What the iteration has reached: a weight vector, parameters, or an object that holds them.
     objective : float
         Its value, penalties included.
-    gradient_norm : float
-        Euclidean norm of the gradient (of the smallest subgradient where there is an L1 penalty).
-    gap : float
-        Estimate of ``objective - optimum`` (see `StoppingRule`); ``inf`` in the first iterations.
-    bound : float
-        Certified bound on ``objective - optimum``; ``inf`` where none is known.
-    n_evaluations : int
-        Calls of ``loss_gradient`` so far.
+    gap : float or None
+        Distance of the objective from the optimum, estimated or certified; None if the solver has no
+        notion of it.
     converged : bool
         Whether the stopping rule holds here.
     message : str
-        Why the solver stopped, once it has.
+        Why the solver stopped before its goal, if it did.
+    info : dict of str to float
+        Further values, recorded in the history: gradient norm, certified bound, number of updates.
     """
 
-    w: Vector
+    point: Any
     objective: float
-    gradient_norm: float
-    gap: float
-    bound: float
-    n_evaluations: int
+    gap: float | None = None
     converged: bool = False
     message: str = ""
+    info: dict[str, float] = field(default_factory=dict)
 
 
 def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
@@ -78,9 +72,9 @@ def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
 
 
 class StoppingRule:
-    """The stopping rule of the batch solvers: stop when the optimum is within ``tol``, relatively.
+    """The stopping rule of the batch solvers: stop if the optimum is within ``tol``, relatively.
 
-    How far the optimum is, is known in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain where the
+    Two quantities tell how far the optimum is. The *bound* ``|g|^2 / (2 mu)`` is certain if the
     objective is strongly convex, and often a hundred times too large. The *estimate* is what the last
     iterations have gained, a quarter of all so far and at least ``period``, times ``safety``: quasi-Newton
     methods converge about linearly, and the longer a run takes, the longer its tail. The smaller of the two
@@ -90,53 +84,47 @@ class StoppingRule:
     ----------
     tol : float
     strong_convexity : float
-        Lower bound on the curvature, 0 where none is known.
+        Lower bound on the curvature, 0 if none is known.
     period : int
-        Iterations to look back on, at least.
+        Smallest number of iterations to look back.
     safety : float
-        What their gain is multiplied with.
-    past : sequence of float
-        Values of earlier iterations, where a run goes on.
+        Factor on the gain of these iterations.
     """
 
     SHARE = 0.25
 
     def __init__(
-        self,
-        tol: float,
-        strong_convexity: float,
-        *,
-        period: int = 3,
-        safety: float = 2.5,
-        past: Sequence[float] = (),
+        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.5
     ) -> None:
         self.tol = tol
         self.period = period
         self.safety = safety
         self.strong_convexity = strong_convexity
-        self._values: list[float] = list(past)
+        self._values: list[float] = []
 
-    def state(self, w: Vector, objective: float, norm: float, n_evaluations: int) -> SolverState:
-        """The state of an iteration, with gap, bound and whether to stop."""
+    def state(self, w: Vector, objective: float, gradient_norm: float) -> FitState:
+        """Return the state of an iteration, with gap, bound and whether to stop."""
         self._values.append(objective)
-        bound = certified_gap(norm, self.strong_convexity)
+        bound = certified_gap(gradient_norm, self.strong_convexity)
         gap = bound
         period = max(self.period, int(self.SHARE * len(self._values)))
         if len(self._values) > period:
             gap = min(gap, self.safety * (self._values[-1 - period] - objective))
         converged = gap <= max(self.tol * abs(objective), NEGLIGIBLE)
-        return SolverState(w, objective, norm, gap, bound, n_evaluations, converged)
+        info = {"gradient_norm": gradient_norm, "bound": bound}
+        return FitState(w, objective, gap, converged, info=info)
 
-    def stuck(self, state: SolverState) -> SolverState:
-        """The state where no step decreases the value any more: the optimum, or a dead end.
+    def stuck(self, state: FitState) -> FitState:
+        """Return the state if no step decreases the value any more: the optimum, or a failure.
 
-        It counts as the optimum where floating point allows no more, that is where the last iterations
-        gained next to nothing.
+        It counts as the optimum if the last iterations gained next to nothing, which is all that floating
+        point allows.
         """
         recent = self._values[-1 - self.period :]
-        at_rest = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
-        flat = state.gradient_norm <= NEGLIGIBLE * max(abs(self._values[0]), 1.0)
-        state.converged = at_rest or flat or state.bound <= 1e-6 * abs(state.objective)
+        stationary = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
+        flat = state.info["gradient_norm"] <= NEGLIGIBLE * max(abs(self._values[0]), 1.0)
+        certified = state.info["bound"] <= 1e-6 * abs(state.objective)
+        state.converged = stationary or flat or certified
         if not state.converged:
             state.message = "no step along the gradient decreases the objective"
         return state

@@ -5,10 +5,9 @@ registers, scatter, all on buffers that fit the L2 cache. Padding labels carry s
 marginals are true zeros.
 
 Measured on text (CoNLL-2000, 22 labels, one thread, per step): emission 0.09 us and scatter 0.10 us (see
-`_mixed_kernels`), exponentials into the lanes 0.03 us, forward-backward 0.09 us, a whole pass 0.37 us; in
-single precision 0.02 us, 0.06 us and 0.27 us; its scatter, which adds to doubles, takes as long. What
-bounds forward-backward is arithmetic: 1,728 fused multiply-adds a step (padding included), 20 of the 29
-thousand millions a second that the same core did on registers alone, 70 %.
+`_mixed_kernels`), exponentials into the lanes 0.03 us, forward-backward 0.09 us, a whole pass 0.37 us.
+Forward-backward is bound by arithmetic: 1,728 fused multiply-adds a step (padding included), 20 of the 29
+billion a second that the same core did on registers alone, 70 %.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def likelihood_slot(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
     rows, weights, n_labels, pairwise3, start, end,
     codes, miss_cost, sequence_weights, curvature, dense_factor, pair_factor,
-    log_z, gold, out_rows, out_weights, out_transitions, out_start, out_end, out_labels, left_out,
+    log_z, out_rows, out_weights, out_transitions, out_start, out_end, out_labels, left_out,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to the ``out`` arrays; set their ``log_z``.
 
@@ -87,7 +86,7 @@ def likelihood_slot(
     steps). ``dense_factor`` and ``pair_factor`` are the values of features in the sums: those of the data, or
     their squares for the curvature.
     ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot do are marked
-    in ``left_out``. ``gold`` receives the scores of the gold labelings, unless it has size 0.
+    in ``left_out``.
     """
     width = rows.shape[1]
     longest, n_rows = 0, 0
@@ -97,11 +96,11 @@ def likelihood_slot(
             n_steps += offsets[i + 1] - offsets[i]
             longest = max(longest, offsets[i + 1] - offsets[i])
         n_rows = max(n_rows, n_steps)
-    unary = np.zeros((n_rows + 1, width), dtype=rows.dtype)
-    node = np.empty((n_rows, width), dtype=rows.dtype)
+    unary = np.zeros((n_rows + 1, width))
+    node = np.empty((n_rows, width))
     space, products = group_space(longest, unary), np.zeros((width * width, LANES))
-    exp_pairwise = np.zeros((width, width), dtype=rows.dtype)
-    exp_transposed = np.zeros((width, width), dtype=rows.dtype)
+    exp_pairwise = np.zeros((width, width))
+    exp_transposed = np.zeros((width, width))
     labels_only = np.empty((n_labels, n_labels))
     for a in range(n_labels):
         for b in range(n_labels):
@@ -119,12 +118,6 @@ def likelihood_slot(
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
-        if gold.size > 0:
-            for c in range(group.size):
-                begin, n_steps = offsets[group[c]], bounds[c + 1] - bounds[c]
-                gold[group[c]] = add_gold_score(
-                    0.0, unary, bounds[c], labels_only, codes, begin, n_steps
-                )
         done = group_marginals(
             unary, bounds, group.size, exp_pairwise, exp_transposed, pair_shift, pair_spread,
             lane_weights, space, products, node, group_log_z,

@@ -43,11 +43,11 @@ def sgd_pass(
             n_steps += offsets[i + 1] - offsets[i]
             longest = max(longest, offsets[i + 1] - offsets[i])
         n_rows = max(n_rows, n_steps)
-    unary = np.zeros((n_rows + 1, width), dtype=rows.dtype)
-    node = np.empty((n_rows, width), dtype=rows.dtype)
+    unary = np.zeros((n_rows + 1, width))
+    node = np.empty((n_rows, width))
     space, products = group_space(longest, unary), np.zeros((width * width, LANES))
-    exp_pairwise = np.zeros((width, width), dtype=rows.dtype)
-    exp_transposed = np.zeros((width, width), dtype=rows.dtype)
+    exp_pairwise = np.zeros((width, width))
+    exp_transposed = np.zeros((width, width))
     transitions = np.zeros((width, width))
     bounds, log_z, lane_weights = (
         np.zeros(LANES + 1, dtype=np.int64),
@@ -89,7 +89,7 @@ def sgd_pass(
         scale *= (1.0 - speed * decay) ** group.size
         for c in range(group.size):
             begin, place, weight = offsets[group[c]], bounds[c], lane_weights[c]
-            n_steps, pace = bounds[c + 1] - place, node.dtype.type(-speed * weight)
+            n_steps, pace = bounds[c + 1] - place, -speed * weight
             for t in range(n_steps):
                 row = node[place + t]
                 row[codes[begin + t]] -= 1.0

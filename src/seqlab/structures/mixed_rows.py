@@ -112,9 +112,9 @@ class MixedRows:
         cuts = self._cuts.tolist()
         return run_blocks(lambda i: function(cuts[i], cuts[i + 1]), N_PARTS, self.n_jobs)
 
-    def new_rows(self, dtype: Any = np.float64) -> Floats:
+    def new_rows(self) -> Floats:
         """Zeros for the dense features, shape (n_dense, width)."""
-        return np.zeros((self.n_dense, self.width), dtype=dtype)
+        return np.zeros((self.n_dense, self.width))
 
     def spread(self, weights: Floats, rows: Floats) -> None:
         """Copy the weights of dense features into their rows (zero where a pair has no weight)."""
@@ -123,13 +123,6 @@ class MixedRows:
     def gather(self, rows: Floats, weights: Floats) -> None:
         """Copy the rows of dense features back to their weights."""
         weights[self._param] = rows.reshape(-1)[self._place]
-
-    def emit(self, weights: Floats, first: int, last: int) -> Floats:
-        """Scores of steps first..last, shape (last - first, n_labels)."""
-        rows, out = self.new_rows(), np.empty((last - first, self.width))
-        self.spread(weights, rows)
-        _mixed_kernels.emit_mixed(*self.arrays, rows, weights, 1.0, self.n_labels, first, last, out)
-        return out[:, : self.n_labels]
 
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Features of the steps with their labels, summed, shape (n_weights,)."""

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from seqlab import HMM
 from seqlab.data.errors import InputError, NoLegalLabelingError
 from seqlab.datasets import make_hmm_sequences
-from seqlab.optim import Monitor
+from seqlab.learning import Monitor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -28,8 +28,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seqlab.data.errors import InputError
-from seqlab.models._fitting import unchanged_on_failure
-from seqlab.optim import Monitor
+from seqlab.learning import Monitor, unchanged_on_failure
 
 
 class SNoW(ClassifierMixin, BaseEstimator):

@@ -32,7 +32,7 @@ from sklearn.utils.validation import (
 )
 
 from seqlab.data.errors import InputError
-from seqlab.models._fitting import unchanged_on_failure
+from seqlab.learning import unchanged_on_failure
 
 # Logarithm of a posterior that a classifier gives as exactly 0.
 _LOG_OF_ZERO = float(np.log(np.finfo(np.float64).tiny))

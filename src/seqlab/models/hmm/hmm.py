@@ -27,6 +27,7 @@ from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.inference import ChainScores, Mask, log_partition, sample
+from seqlab.learning import Monitor
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._markov import Legal, MarkovChain, count_chain
@@ -44,7 +45,6 @@ from seqlab.models.hmm._gaussian_emissions import (
     overall_moments,
 )
 from seqlab.models.hmm._symbols import SymbolVectorizer, wrap_strings
-from seqlab.optim import Monitor
 
 
 class HMM(DistributionMixin, ChainLabeler):

@@ -40,7 +40,7 @@ class Monitor:
 
     Examples
     --------
-    >>> from seqlab.optim import Monitor
+    >>> from seqlab.learning import Monitor
     >>> with Monitor("a fit", 10) as monitor:
     ...     monitor.record(1, 250.0)
     >>> monitor.history["objective"], monitor.progress
