@@ -1,12 +1,18 @@
-"""The registry of public estimators: every labeler enters it the day it is born.
+"""The registry of public estimators: every new labeler is added here.
 
-`LABELERS` gives, for each public labeler, a factory of small, fast instances; the checks of
-test_conformance.py run on all of them. `EXPECTED_FAILURES` is the one place that says which of
-scikit-learn's own checks cannot hold for a chain, and why.
+`LABELERS` holds small, fast instances of each public labeler; the checks of test_conformance.py run
+on all of them. `EXPECTED_FAILURES` is the only list of scikit-learn checks that cannot hold for a
+chain, with the reasons.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +22,16 @@ from sklearn.svm import LinearSVC
 import seqlab
 
 EXPECTED_FAILURES = {
-    "check_methods_sample_order_invariance": "samples of one 2-D array are the steps of a sequence: "
-    "their order is information",
+    "check_methods_sample_order_invariance": "the samples of a 2-D array are the steps of one sequence, "
+    "so their order matters",
     "check_methods_subset_invariance": "a label depends on its neighbours, so part of a sequence is "
     "labelled differently from the whole",
     "check_sample_weight_equivalence_on_dense_data": "weights belong to sequences; repeating a step "
-    "makes another sequence",
-    "check_sample_weight_equivalence_on_sparse_data": "as for dense data",
-    "check_estimator_sparse_array": "the check reads the shape of predict_proba off a classifier tag, "
-    "which labelers do not carry (integer cv would reject sequence targets)",
-    "check_estimator_sparse_matrix": "as for sparse arrays",
+    "gives a different sequence",
+    "check_sample_weight_equivalence_on_sparse_data": "same reason as for dense data",
+    "check_estimator_sparse_array": "the check decides from the classifier tag which shape predict_proba "
+    "has; labelers do not carry that tag, because integer cv would then reject sequence targets",
+    "check_estimator_sparse_matrix": "same reason as for sparse arrays",
 }
 
 
@@ -35,21 +41,54 @@ class Entry:
 
     id: str
     estimator: Any
-    weight_is_repetition: bool = False  # weight 2 equals the sequence given twice
-    interruptible: bool = True  # not where the inner estimator's own fit is one call
+    weight_is_repetition: bool = False  # weight 2 is the same as giving the sequence twice
+    interruptible: bool = True  # False if fit is a single call of another estimator's fit
+    parallel: tuple[str, ...] = ("predict",)  # which of fit and predict n_jobs splits into tasks
+
+
+def run_in_forked_child(work: Callable[[], object], seconds: float) -> None:
+    """Run ``work()`` in a forked process; raise AssertionError if it fails or is not done in time.
+
+    A lock that another thread holds during the fork is never released in the child. The time limit
+    turns such a deadlock into a failure, with the stack of every thread of the child on standard error.
+    """
+
+    def run() -> None:
+        os.setsid()  # a process group, so that the processes it starts can be killed with it
+        faulthandler.dump_traceback_later(0.9 * seconds, file=2)
+        work()
+
+    child = multiprocessing.get_context("fork").Process(target=run)
+    with warnings.catch_warnings():
+        # Python warns about a fork in a process that has had threads: exactly what is tested.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child.start()
+    child.join(seconds)
+    if child.exitcode is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.join()
+        raise AssertionError(f"the forked child was still running after {seconds:g} seconds")
+    assert child.exitcode == 0, f"the forked child failed with exit code {child.exitcode}"
 
 
 LABELERS = [
-    Entry("LinearChainCRF", seqlab.LinearChainCRF(c2=0.5, tol=1e-10), weight_is_repetition=True),
+    Entry(
+        "LinearChainCRF",
+        seqlab.LinearChainCRF(c2=0.5, tol=1e-10),
+        weight_is_repetition=True,
+        parallel=("fit", "predict"),
+    ),
     Entry(
         "LinearChainCRF-l1",
         seqlab.LinearChainCRF(c1=0.1, c2=0.1, tol=1e-8),
         weight_is_repetition=True,
+        parallel=("fit", "predict"),
     ),
     Entry(
         "LinearChainCRF-edges",
         seqlab.LinearChainCRF(c2=0.5, tol=1e-10, edge_features=True, all_transitions=True),
         weight_is_repetition=True,
+        parallel=("fit", "predict"),
     ),
     Entry("StructuredPerceptron", seqlab.StructuredPerceptron(max_iter=5, random_state=0)),
     Entry(
@@ -59,6 +98,7 @@ LABELERS = [
     Entry(
         "StructuredPerceptron-voted",
         seqlab.StructuredPerceptron(max_iter=3, combination="voted", random_state=0),
+        parallel=(),
     ),
     Entry(
         "IndependentLabeler",
@@ -68,10 +108,11 @@ LABELERS = [
     ),
     Entry(
         "IndependentLabeler-no-proba",
-        seqlab.IndependentLabeler(LinearSVC(random_state=0)),
+        seqlab.IndependentLabeler(LinearSVC(dual=False, tol=1e-10, max_iter=10_000)),
+        weight_is_repetition=True,
         interruptible=False,
     ),
-    # One pass: nothing to interrupt where every label is known (test_hmm.py interrupts EM).
+    # One pass, nothing to interrupt if every label is known (test_hmm_em.py interrupts EM).
     Entry("HMM", seqlab.HMM(), weight_is_repetition=True, interruptible=False),
     Entry(
         "HMM-full",
@@ -101,6 +142,7 @@ LABELERS = [
         seqlab.ProjectionMarkovModel(LogisticRegression(tol=1e-10, max_iter=2000)),
         weight_is_repetition=True,
         interruptible=False,
+        parallel=("fit", "predict"),
     ),
     Entry(
         "MEMM",
@@ -110,8 +152,16 @@ LABELERS = [
     ),
     Entry(
         "MEMM-beam",
-        seqlab.MEMM(history=2, conjunction=True, decoding="beam", beam_width=4),
+        seqlab.MEMM(
+            LogisticRegression(tol=1e-10, max_iter=2000),
+            history=2,
+            conjunction=True,
+            decoding="beam",
+            beam_width=4,
+        ),
+        weight_is_repetition=True,
         interruptible=False,
+        parallel=(),
     ),
     Entry(
         "StackedSequentialLearner",
@@ -119,6 +169,7 @@ LABELERS = [
             seqlab.LinearChainCRF(c2=0.5, tol=1e-10), cv=2, window=(1, 1), random_state=0
         ),
         interruptible=False,
+        parallel=("fit", "predict"),
     ),
     Entry(
         "StackedSequentialLearner-halves",
@@ -130,21 +181,31 @@ LABELERS = [
             random_state=0,
         ),
         interruptible=False,
+        parallel=("fit", "predict"),
     ),
     Entry(
         "StackedSequentialLearner-classifier",
         seqlab.StackedSequentialLearner(
             LogisticRegression(tol=1e-10, max_iter=2000),
             cv=2,
-            window=(1, 0),  # few columns: BLAS rounds the rows of wide matrices by their place
+            window=(
+                1,
+                0,
+            ),  # few columns: in wide matrices BLAS rounds a row depending on its position
             random_state=0,
         ),
         interruptible=False,
+        parallel=("fit",),
     ),
-    Entry("Tagger", seqlab.Tagger(None, seqlab.LinearChainCRF(c2=0.5, tol=1e-10)), True),
+    Entry(
+        "Tagger",
+        seqlab.Tagger(None, seqlab.LinearChainCRF(c2=0.5, tol=1e-10)),
+        weight_is_repetition=True,
+        parallel=("fit", "predict"),
+    ),
 ]
-# Public names that are not labelers, so that a forgotten labeler is noticed.
-# `PhraseInference` is a labeler of phrases, not of steps: test_phrase_inference.py holds its contract.
+# Public names that are not labelers: any other name must be registered above.
+# `PhraseInference` labels phrases, not steps: test_phrase_inference.py checks it.
 NOT_LABELERS = {
     "PhraseInference",
     "LineFeatures",

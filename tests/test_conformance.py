@@ -1,11 +1,11 @@
-"""Every public labeler keeps the contract: scikit-learn's own checks, then those of sequences."""
+"""Checks that every public labeler must pass: those of scikit-learn, then our own for sequences."""
 
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -19,12 +19,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import seqlab
-from conformance import EXPECTED_FAILURES, LABELERS, NOT_LABELERS
+from blocks import count_parallel_tasks, use_small_blocks
+from conformance import EXPECTED_FAILURES, LABELERS, NOT_LABELERS, run_in_forked_child
 from seqlab.data import InputError, Sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 entries = pytest.mark.parametrize("entry", LABELERS, ids=lambda entry: entry.id)
+
+TIME_LIMIT = 120.0  # seconds for a fit that takes less than one, compiling included
 
 
 @pytest.fixture
@@ -42,14 +45,14 @@ def data():
 
 
 def same(a, b):
-    """The same arrays, to the last bit."""
+    """Whether two arrays, or two lists of arrays, are equal bit for bit."""
     if isinstance(a, list):
         return len(a) == len(b) and all(same(p, q) for p, q in zip(a, b, strict=True))
     return np.array_equal(a, b)
 
 
 def answers(model, X, **options):
-    """Everything a labeler can say about X."""
+    """The results of all prediction methods that a labeler has."""
     out = {"predict": model.predict(X, **options)}
     for name in ("predict_proba", "decision_function"):
         if hasattr(model, name):
@@ -92,7 +95,7 @@ def test_scikit_learn_checks(entry):
 
 
 @entries
-def test_contract_of_parameters(entry):
+def test_signatures_of_constructor_and_fit(entry):
     for cls in {type(entry.estimator)}:
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -102,13 +105,13 @@ def test_contract_of_parameters(entry):
 
 
 @entries
-def test_not_fitted(entry, data):
+def test_predict_before_fit_raises(entry, data):
     with pytest.raises(NotFittedError):
         clone(entry.estimator).predict(data[0])
 
 
 @entries
-def test_clone_pickle_refit_give_the_same_bits(entry, data):
+def test_clone_pickle_and_refit_give_identical_results(entry, data):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
     reference = answers(model, X)
@@ -118,7 +121,7 @@ def test_clone_pickle_refit_give_the_same_bits(entry, data):
 
 
 @entries
-def test_save_and_load_give_the_same_bits(entry, data, tmp_path):
+def test_save_and_load_give_identical_results(entry, data, tmp_path):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
     seqlab.save(model, tmp_path / "model.seqlab")
@@ -129,7 +132,7 @@ def test_save_and_load_give_the_same_bits(entry, data, tmp_path):
 
 
 @entries
-def test_list_stacked_and_sequences_are_one(entry, data):
+def test_list_stacked_array_and_sequences_give_identical_results(entry, data):
     X, y = data
     lengths = [len(x) for x in X]
     stacked, flat = np.concatenate(X), np.concatenate(y)
@@ -157,7 +160,7 @@ def test_generator_and_three_dimensional_input(entry, data):
 
 
 @entries
-def test_sparse_is_dense(entry, data):
+def test_sparse_and_dense_input_agree(entry, data):
     X, y = data
     sparse = [sp.csr_matrix(x) for x in X]
     a = clone(entry.estimator).fit(X, y)
@@ -167,7 +170,7 @@ def test_sparse_is_dense(entry, data):
 
 
 @entries
-def test_dicts_are_dense(entry, data):
+def test_dicts_and_dense_input_agree(entry, data):
     X, y = data
     names = [f"f{j}" for j in range(5)]
     dicts = [[dict(zip(names, row.tolist(), strict=True)) for row in x] for x in X]
@@ -175,24 +178,42 @@ def test_dicts_are_dense(entry, data):
     b = clone(entry.estimator).fit(dicts, y)
     assert_same_answers(answers(a, X), answers(b, dicts), exact=False)
     unseen = [[{"never": 1.0, **step} for step in x] for x in dicts]
-    assert same(b.predict(unseen), b.predict(dicts))  # features not seen in training say nothing
+    assert same(b.predict(unseen), b.predict(dicts))  # features not seen in training are ignored
+
+
+def names_of_n_jobs(estimator):
+    """Names of the ``n_jobs`` parameters of the labeler and of seqlab's estimators inside it."""
+    parameters = estimator.get_params()
+    owners = {name: name.rpartition("__")[0] for name in parameters if name.endswith("n_jobs")}
+    return [
+        name
+        for name, owner in owners.items()
+        if type(parameters[owner] if owner else estimator).__module__.startswith("seqlab.")
+    ]
 
 
 @entries
-def test_any_number_of_threads(entry, data):
+def test_results_do_not_depend_on_the_number_of_threads(entry, data, monkeypatch):
+    """Would fail if blocks were summed in the order in which threads finish, or shared memory."""
     X, y = data
+    use_small_blocks(monkeypatch)
+    counts = count_parallel_tasks(monkeypatch)
     serial = clone(entry.estimator)
-    names = [k for k in serial.get_params() if k.split("__")[-1] == "n_jobs"]
-    name = min(names, key=len, default=None)  # the labeler's own before its classifier's
-    if name is None or entry.id.startswith("Independent"):
-        assert "n_jobs" not in serial.get_params(deep=False)
+    names = names_of_n_jobs(serial)
+    if not names:
+        assert isinstance(serial, seqlab.IndependentLabeler)
         return
-    parallel = clone(serial).set_params(**{name: 2})
-    assert_same_answers(answers(serial.fit(X, y), X), answers(parallel.fit(X, y), X))
+    reference = answers(serial.fit(X, y), X)
+    assert counts == []
+    parallel = clone(serial).set_params(**dict.fromkeys(names, 2)).fit(X, y)
+    assert (max(counts, default=0) > 1) == ("fit" in entry.parallel)
+    counts.clear()
+    assert_same_answers(reference, answers(parallel, X))
+    assert (max(counts, default=0) > 1) == ("predict" in entry.parallel)
 
 
 @entries
-def test_sequences_do_not_touch_each_other(entry, data):
+def test_sequences_are_labelled_independently(entry, data):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
     together = answers(model, X)
@@ -240,9 +261,11 @@ def test_shapes_and_probabilities(entry, data):
 
 
 @entries
-def test_empty_sequences_at_prediction_are_neutral(entry, data):
+def test_empty_sequences_do_not_change_other_predictions(entry, data):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
+    with pytest.raises(InputError, match="X is empty: at least one sequence"):
+        model.predict([])
     labels = model.predict([X[0], np.zeros((0, 5)), X[1]])
     assert [len(p) for p in labels] == [len(X[0]), 0, len(X[1])]
     assert same([labels[0], labels[2]], model.predict(X[:2]))
@@ -256,6 +279,15 @@ def test_empty_sequences_at_prediction_are_neutral(entry, data):
         assert same(best, model.predict(X)) or entry.id == "IndependentLabeler-no-proba"
 
 
+def scores_of(model, X):
+    """The most detailed real-valued result that a labeler has: probabilities, else scores."""
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return getattr(model, name)(X)
+    labels = [["a"] * len(x) for x in X]
+    return [model.sequence_log_proba(X, labels)]
+
+
 @entries
 def test_sample_weights(entry, data):
     X, y = data
@@ -264,12 +296,15 @@ def test_sample_weights(entry, data):
         weights[0], weights[1] = 2.0, 0.0
         weighted = clone(entry.estimator)
         if "all_transitions" in weighted.get_params():
-            # A weight of 0 leaves a sequence in the data, so it still names parameters.
+            # A sequence of weight 0 still decides which parameters exist.
             weighted.set_params(all_states=True, all_transitions=True)
         repeated = clone(weighted).fit([X[0], X[0], *X[2:]], [y[0], y[0], *y[2:]])
+        unweighted = clone(weighted).fit(X, y)
         weighted.fit(X, y, sample_weight=weights)
-        for p, q in zip(weighted.predict_proba(X), repeated.predict_proba(X), strict=True):
+        found, expected, other = (scores_of(m, X) for m in (weighted, repeated, unweighted))
+        for p, q in zip(found, expected, strict=True):
             np.testing.assert_allclose(p, q, atol=2e-4)
+        assert max(abs(p - q).max() for p, q in zip(found, other, strict=True)) > 1e-3
     for bad, words in [
         (np.ones(3), "sample_weight has shape"),
         (-np.ones(len(X)), r"sample_weight\[0\]"),
@@ -290,7 +325,7 @@ def test_inputs_are_not_modified(entry, data):
 
 
 @entries
-def test_bad_input_names_the_place(entry, data):
+def test_errors_name_sequence_and_position(entry, data):
     X, y = data
     model = clone(entry.estimator)
     with pytest.raises(InputError, match=r"X\[3\] has 7 steps but y\[3\] has 6 labels"):
@@ -320,7 +355,7 @@ def test_bad_input_names_the_place(entry, data):
 
 
 @entries
-def test_unseen_labels_are_errors_when_scoring(entry, data):
+def test_unseen_labels_count_as_errors_in_score(entry, data):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
     strange = [["unseen"] * len(labels) for labels in y]
@@ -335,7 +370,7 @@ def test_unseen_labels_are_errors_when_scoring(entry, data):
 def test_one_class_only(entry, data):
     X, y = data
     constant = [["a"] * len(labels) for labels in y]
-    # Whether one class will do is the classifier's affair.
+    # Whether one class is enough depends on the classifier.
     if entry.id.startswith("Independent") or entry.id == "StackedSequentialLearner-classifier":
         with pytest.raises(InputError, match="one class"):
             clone(entry.estimator).fit(X, constant)
@@ -364,7 +399,7 @@ def test_model_selection(entry, data):
 
 
 @entries
-def test_lengths_under_cross_validation_is_a_typed_error(entry, data):
+def test_lengths_in_cross_validation_raises(entry, data):
     X, y = data
     stacked, flat = np.concatenate(X), np.concatenate(y)
     with pytest.raises(InputError, match="cross-validation"):
@@ -392,7 +427,7 @@ def test_metadata_routing(entry, data):
 
 
 @entries
-def test_a_failed_refit_keeps_the_earlier_model(entry, data):
+def test_a_failed_refit_leaves_the_model_unchanged(entry, data):
     X, y = data
     model = clone(entry.estimator).fit(X, y)
     before = answers(model, X)
@@ -408,7 +443,7 @@ def test_a_failed_refit_keeps_the_earlier_model(entry, data):
 
 
 @pytest.mark.parametrize("entry", [e for e in LABELERS if e.interruptible], ids=lambda e: e.id)
-def test_interrupt_keeps_the_last_full_iteration(entry, data, monkeypatch):
+def test_interrupt_keeps_the_last_complete_iteration(entry, data, monkeypatch):
     from seqlab.learning import Monitor
 
     X, y = data
@@ -431,34 +466,36 @@ def test_interrupt_keeps_the_last_full_iteration(entry, data, monkeypatch):
 
 
 @entries
-def test_two_threads_and_a_forked_child_agree(entry, data):
+def test_concurrent_fits_and_a_forked_child_give_identical_results(entry, data):
     X, y = data
     reference = answers(clone(entry.estimator).fit(X, y), X)
     results = [None, None]
 
-    def work(i):
+    def fit_in_thread(i):
         results[i] = answers(clone(entry.estimator).fit(X, y), X)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    workers = [threading.Thread(target=fit_in_thread, args=(i,), daemon=True) for i in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(TIME_LIMIT)
+        assert not worker.is_alive(), f"a fit in a thread took more than {TIME_LIMIT:g} seconds"
     for result in results:
         assert_same_answers(reference, result)
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # fork in a process that has had threads
-        child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            parallel = clone(entry.estimator)
-            if "n_jobs" in parallel.get_params():
-                parallel.set_params(n_jobs=2)
-            assert_same_answers(reference, answers(parallel.fit(X, y), X))
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def fit_in_child():
+        parallel = clone(entry.estimator)
+        parallel.set_params(**dict.fromkeys(names_of_n_jobs(parallel), 2))
+        assert_same_answers(reference, answers(parallel.fit(X, y), X))
+
+    run_in_forked_child(fit_in_child, TIME_LIMIT)
+
+
+def test_a_forked_child_that_hangs_or_fails_is_reported():
+    began = time.monotonic()
+    with pytest.raises(AssertionError, match=r"still running after 0\.5 seconds"):
+        run_in_forked_child(lambda: time.sleep(60), 0.5)
+    assert time.monotonic() - began < 30
+    with pytest.raises(AssertionError, match="exit code 1"):
+        run_in_forked_child(lambda: 1 // 0, TIME_LIMIT)
+    run_in_forked_child(lambda: None, TIME_LIMIT)

@@ -73,7 +73,24 @@ def test_solvers_agree_on_the_optimum(chunks):
     b = LinearChainCRF(c2=0.2, solver="owlqn", tol=1e-12).fit(*chunks)
     assert a.objective_ == pytest.approx(b.objective_, rel=1e-9)
     np.testing.assert_allclose(a.coef_.toarray(), b.coef_.toarray(), atol=1e-4)
-    assert LinearChainCRF(c1=0.1).fit(*chunks).objective_ > 0
+
+
+def test_l1_objective_is_the_penalised_loss_and_lies_between_its_bounds(chunks):
+    X, y = chunks
+    smooth = LinearChainCRF(c2=0.2, tol=1e-10).fit(X, y)
+    sparse = LinearChainCRF(c1=0.1, c2=0.2, tol=1e-10).fit(X, y)
+
+    def weights(model):
+        parts = (model.coef_.toarray(), model.transitions_, model.start_, model.end_)
+        return np.concatenate([part.ravel() for part in parts])
+
+    w = weights(sparse)
+    loss = -sparse.sequence_log_proba(X, y).sum()
+    assert sparse.objective_ == pytest.approx(loss + 0.1 * abs(w).sum() + 0.2 * (w**2).sum())
+    # The penalty can only raise the optimum, by at most what it costs at the optimum without it.
+    highest = smooth.objective_ + 0.1 * abs(weights(smooth)).sum()
+    assert smooth.objective_ + 1e-3 < sparse.objective_ < highest - 1e-3
+    assert np.count_nonzero(w) < np.count_nonzero(weights(smooth))
 
 
 def test_tol_is_kept(chunks):

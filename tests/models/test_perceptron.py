@@ -1,12 +1,15 @@
-"""StructuredPerceptron: lazy averages, votes, beams, the mistake bound."""
+"""StructuredPerceptron: lazy averaging, voting, beam search, the mistake bound."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from seqlab import StructuredPerceptron
 from seqlab.data import InputError, Sequences
@@ -24,8 +27,8 @@ def example(seed, n_sequences=8, n_labels=3, n_features=6):
     return X, random.integers(0, n_labels, n), random
 
 
-def by_the_book(structure, X, codes, orders, decode):
-    """The perceptron of Collins (2002), one explicit weight vector after the other."""
+def reference_perceptron(structure, X, codes, orders, decode):
+    """The perceptron of Collins (2002), with every weight vector stored."""
     w = np.zeros(structure.n_params)
     vectors = []
     for order in orders:
@@ -47,7 +50,7 @@ def test_lazy_average_is_the_explicit_average(seed, all_states, boundary, width)
     )
     orders = [random.permutation(len(X)) for _ in range(3)]
     decode = viterbi if width is None else lambda scores: beam(scores, width)
-    last, average, _ = by_the_book(structure, X, codes, orders, decode)
+    last, average, _ = reference_perceptron(structure, X, codes, orders, decode)
     state = PerceptronState(structure, X)
     for order in orders:
         state.run_pass(codes, np.ones(len(X)), order, beam_width=width or 0)
@@ -68,22 +71,87 @@ def separable(seed=0, n_sequences=30):
     return X, y
 
 
-def test_mistake_bound_in_the_separable_case():
-    X, y = separable()
-    model = StructuredPerceptron(max_iter=100, random_state=0, boundary=False, all_states=True).fit(
-        X, y
+def joint_features(x, labels, n_labels):
+    """Sums of feature values per label, and counts of label pairs."""
+    per_label, pairs = np.zeros((n_labels, x.shape[1])), np.zeros((n_labels, n_labels))
+    np.add.at(per_label, labels, x)
+    np.add.at(pairs, (labels[:-1], labels[1:]), 1.0)
+    return np.concatenate([per_label.ravel(), pairs.ravel()])
+
+
+def count_mistakes(X, y, n_passes, update):
+    """Mistakes of a perceptron that finds the best labeling by enumeration; ties go to the first."""
+    w, n_mistakes = 0.0, 0
+    for _ in range(n_passes):
+        for x, gold in zip(X, y, strict=True):
+            labelings = [np.array(z) for z in product(range(3), repeat=len(gold))]
+            features = np.array([joint_features(x, z, 3) for z in labelings])
+            best = int(np.argmax((features * w).sum(axis=1).round(9)))
+            if (labelings[best] != gold).any():
+                n_mistakes += 1
+                w = w + update(joint_features(x, gold, 3), features[best])
+    return n_mistakes
+
+
+def mistake_bound(X, y):
+    """(R / margin)² of Novikoff (1962) and Collins (2002), with the largest possible margin.
+
+    The margin is the distance of the origin from the convex hull of all phi(x, gold) - phi(x, other).
+    Non-negative least squares on these rows and a row of ones gives the nearest point up to scale.
+    """
+    differences = np.array(
+        [
+            joint_features(x, gold, 3) - joint_features(x, np.array(z), 3)
+            for x, gold in zip(X, y, strict=True)
+            for z in product(range(3), repeat=len(gold))
+            if list(z) != gold.tolist()
+        ]
     )
+    rows = np.vstack([differences.T, np.ones(len(differences))])
+    shares, _ = nnls(rows, np.append(np.zeros(differences.shape[1]), 1.0))
+    margin = np.linalg.norm(shares @ differences) / shares.sum()
+    nearest = shares @ differences / shares.sum()
+    assert (differences @ nearest).min() == pytest.approx(margin**2)  # it separates, by this margin
+    radius = np.linalg.norm(differences, axis=1).max()
+    return (radius / margin) ** 2
+
+
+def indicator_steps():
+    """Sequences of one step with a feature of their own: nothing learned on one helps another."""
+    return [row[None] for row in np.eye(12)], [np.array([1 + i % 2 if i else 0]) for i in range(12)]
+
+
+def cycles():
+    """The feature of step 0 gives its label; only the label pair gives that of step 1."""
+    first = np.arange(9) % 3
+    X = [np.vstack([np.eye(3)[label], np.zeros(3)]) for label in first]
+    return X, [np.array([label, (label + 1) % 3]) for label in first]
+
+
+@pytest.mark.parametrize("data", [indicator_steps, cycles])
+def test_mistakes_stay_below_the_bound_for_separable_data(data):
+    X, y = data()
+    model = StructuredPerceptron(
+        max_iter=50,
+        combination="last",
+        shuffle=False,
+        boundary=False,
+        all_states=True,
+        all_transitions=True,
+    ).fit(X, y)
     assert model.converged_
     assert model.score(X, y) == 1.0
-    # Against the weights that read the label off the first three features: norm sqrt(3), margin 1 per
-    # wrong label; R bounds |phi(x, y) - phi(x, z)|.
-    lengths = np.array([len(v) for v in y])
-    largest = max(np.linalg.norm(x, axis=1).max() for x in X)
-    radius = (lengths * 2 * largest + 2 * lengths).max()
-    assert sum(model.history_["n_updates"]) <= radius**2 * 3
+    n_mistakes, bound = sum(model.history_["n_updates"]), mistake_bound(X, y)
+    assert bound / 3 <= n_mistakes <= bound
+    assert n_mistakes == count_mistakes(X, y, 50, lambda gold, found: gold - found)
+    # Wrong updates that the bound catches: without the gold labeling, without the label pairs.
+    assert count_mistakes(X, y, 50, lambda gold, found: -found) > bound
+    if data is cycles:
+        states_only = np.arange(18) < 9
+        assert count_mistakes(X, y, 50, lambda gold, found: (gold - found) * states_only) > bound
 
 
-def test_votes_are_those_of_every_weight_vector():
+def test_every_weight_vector_votes():
     X, codes, _ = example(4)
     sequences, labels = list(X), X.split(codes)
     model = StructuredPerceptron(combination="voted", max_iter=3, shuffle=False).fit(
@@ -92,7 +160,7 @@ def test_votes_are_those_of_every_weight_vector():
     structure = model.structure_
     n_passes = model.n_iter_
     orders = [np.arange(len(X))] * n_passes
-    _, average, vectors = by_the_book(structure, X, codes, orders, viterbi)
+    _, average, vectors = reference_perceptron(structure, X, codes, orders, viterbi)
     shares = np.zeros((X.n_steps, 3))
     for w in vectors:  # one vote for the vector after each step
         shares[np.arange(X.n_steps), viterbi(structure.scores(w, X)).labels] += 1 / len(vectors)
@@ -113,7 +181,7 @@ def test_two_labels_one_step_is_the_binary_perceptron():
     model = StructuredPerceptron(
         combination="last", max_iter=5, shuffle=False, boundary=False, all_states=True
     ).fit([x[None] for x in X], [[v] for v in y])
-    w = np.zeros(4)  # w_1 - w_0 of the structured one: every mistake counts twice
+    w = np.zeros(4)  # equals w_1 - w_0 of the structured model, so each mistake counts twice
     for _ in range(model.n_iter_):
         for x, v in zip(X, y, strict=True):
             if (w @ x > 0) != (v == 1):
@@ -121,14 +189,14 @@ def test_two_labels_one_step_is_the_binary_perceptron():
     np.testing.assert_allclose(model.coef_[1] - model.coef_[0], w)
 
 
-def test_same_seed_same_weights_other_seed_other_weights():
+def test_the_seed_decides_the_weights():
     X, y = separable(1)
     fits = [StructuredPerceptron(max_iter=2, random_state=s).fit(X, y).coef_ for s in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0].toarray(), fits[1].toarray())
     assert (fits[0] != fits[2]).nnz > 0
 
 
-def test_full_beam_is_exact():
+def test_a_beam_of_all_labels_is_exact():
     X, y = separable(2)
     exact = StructuredPerceptron(max_iter=3, random_state=0).fit(X, y)
     wide = StructuredPerceptron(max_iter=3, random_state=0, beam_width=3).fit(X, y)
@@ -136,9 +204,9 @@ def test_full_beam_is_exact():
     np.testing.assert_array_equal(exact.transitions_, wide.transitions_)
 
 
-def test_early_update_stops_where_gold_leaves_the_beam():
-    # One sequence, beam of one, zero weights: every tie goes to label 0, so gold label 1 at step 0 falls out
-    # at once and only that step is updated.
+def test_early_update_stops_at_the_step_where_gold_leaves_the_beam():
+    # One sequence, beam width 1, zero weights: ties go to label 0, so gold label 1 leaves the beam at step 0
+    # and only that step is updated.
     X = Sequences(sp.csr_matrix(np.eye(3)), [0, 3])
     codes = np.array([1, 1, 1])
     structure = ChainStructure.from_data(X, codes, 2, all_states=True, all_transitions=True)
@@ -168,14 +236,14 @@ def test_temperature_softens_probabilities():
         ({"early_update": True, "beam_width": 2, "combination": "voted"}, "voted"),
     ],
 )
-def test_contradictions(options, words):
+def test_contradictory_options_raise(options, words):
     X, y = separable()
     with pytest.raises(InputError, match=words):
         StructuredPerceptron(**options).fit(X, y)
 
 
 @pytest.mark.parametrize("n_labels", [2, 4, 8, 20])
-def test_weights_that_overflow_are_an_error_not_a_crash(n_labels):
+def test_overflowing_weights_raise(n_labels):
     rng = np.random.default_rng(0)
     X = [rng.choice([-1, 1], size=(6, 5)) * 1.7e308 for _ in range(60)]
     y = [rng.integers(0, n_labels, 6) for _ in range(60)]
