@@ -1,9 +1,9 @@
-"""The Markov chain of an HMM: counts of labels, structural zeros, probabilities.
+"""The Markov chain of labels: counts, structural zeros, probabilities.
 
     P(s first) = (c1(s) + e) / (N + e n),    P(s | s') = (c(s', s) + e) / (c(s') + e n)
 
-over the n legal labels; whatever is not legal has probability exactly 0. Where the end is modelled it is
-one more target of every label. Without counts and without smoothing, legal targets are equally probable.
+over the n legal labels; every other label has probability exactly 0. If the end is modelled, it is one
+more target of every label. Without counts and without smoothing, legal targets are equally probable.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class ChainCounts(NamedTuple):
     end: Floats
 
     def plus(self, other: ChainCounts) -> ChainCounts:
-        """The sum of both."""
+        """Return the sum of both."""
         return ChainCounts(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-class Legal(NamedTuple):
-    """What may come first, follow and come last; all else is a structural zero.
+class LegalTransitions(NamedTuple):
+    """Which labels may come first, follow each other and come last; the rest are structural zeros.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Legal(NamedTuple):
 
 
 class MarkovChain(NamedTuple):
-    """Probabilities.
+    """Probabilities of a Markov chain of labels.
 
     Parameters
     ----------
     start : array of shape (n_labels,)
     transitions : array of shape (n_labels, n_labels)
     end : array of shape (n_labels,) or None
-        Of a label being the last one, where the end is modelled.
+        Probability that the sequence ends after a label; None if the end is not modelled.
     """
 
     start: Floats
@@ -70,27 +70,28 @@ class MarkovChain(NamedTuple):
 def count_chain(
     codes: NDArray[np.int64], offsets: NDArray[np.int64], weights: Floats, n_labels: int
 ) -> ChainCounts:
-    """Weighted counts of what is known (codes >= 0) of the labels."""
+    """Count first labels, transitions and last labels, with weights, as far as known (codes >= 0)."""
     steps = np.repeat(weights, np.diff(offsets))
     inside = np.ones(codes.size, dtype=bool)
     inside[offsets[:-1]] = False
     before, after, pair_weights = np.roll(codes, 1)[inside], codes[inside], steps[inside]
     known = (before >= 0) & (after >= 0)
-    found = before[known] * n_labels + after[known]
-    pairs: Any = np.bincount(found, pair_weights[known], minlength=n_labels**2)
+    pair_codes = before[known] * n_labels + after[known]
+    pairs: Any = np.bincount(pair_codes, pair_weights[known], minlength=n_labels**2)
 
-    def at(rows: NDArray[np.int64]) -> Any:
+    def count_at(rows: NDArray[np.int64]) -> Any:
         labels = codes[rows]
-        sure = labels >= 0
-        return np.bincount(labels[sure], weights[sure], minlength=n_labels)
+        is_known = labels >= 0
+        return np.bincount(labels[is_known], weights[is_known], minlength=n_labels)
 
-    return ChainCounts(at(offsets[:-1]), pairs.reshape(n_labels, n_labels), at(offsets[1:] - 1))
+    transitions = pairs.reshape(n_labels, n_labels)
+    return ChainCounts(count_at(offsets[:-1]), transitions, count_at(offsets[1:] - 1))
 
 
-def follow_by_frequency(counts: ChainCounts) -> ChainCounts:
-    """The same counts, labels that nothing followed taken to be followed by what is frequent.
+def fill_empty_rows(counts: ChainCounts) -> ChainCounts:
+    """Replace the transitions of labels that nothing followed by the frequencies of all labels.
 
-    Equal shares would make a label that was seen once, at an end, likely to follow itself.
+    A uniform row would make a label that was seen once, as a last label, likely to follow itself.
     """
     followed = counts.transitions.any(axis=1, keepdims=True)
     labels = counts.start + counts.transitions.sum(axis=0)
@@ -98,20 +99,20 @@ def follow_by_frequency(counts: ChainCounts) -> ChainCounts:
 
 
 def estimate_chain(
-    counts: ChainCounts, legal: Legal, smoothing: float, *, with_end: bool
+    counts: ChainCounts, legal: LegalTransitions, smoothing: float, *, with_end: bool
 ) -> MarkovChain:
-    """The most probable chain given counts."""
-    start = _normalised(counts.start[None], legal.start[None], smoothing)[0]
+    """Return the most probable chain given counts."""
+    start = _normalise_rows(counts.start[None], legal.start[None], smoothing)[0]
     targets, allowed = counts.transitions, legal.transitions
     if not with_end:
-        return MarkovChain(start, _normalised(targets, allowed, smoothing), None)
+        return MarkovChain(start, _normalise_rows(targets, allowed, smoothing), None)
     targets = np.column_stack([targets, counts.end])
-    rows = _normalised(targets, np.column_stack([allowed, legal.end]), smoothing)
+    rows = _normalise_rows(targets, np.column_stack([allowed, legal.end]), smoothing)
     return MarkovChain(start, np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy())
 
 
-def chain_log_prior(chain: MarkovChain, legal: Legal, smoothing: float) -> float:
-    """Logarithm of the prior that smoothing stands for, up to a constant."""
+def chain_log_prior(chain: MarkovChain, legal: LegalTransitions, smoothing: float) -> float:
+    """Return the log-density of the Dirichlet prior that smoothing implies, up to a constant."""
     if smoothing == 0:
         return 0.0
     parts = [chain.start[legal.start], chain.transitions[legal.transitions]]
@@ -120,10 +121,13 @@ def chain_log_prior(chain: MarkovChain, legal: Legal, smoothing: float) -> float
     return smoothing * float(sum(np.log(part).sum() for part in parts))
 
 
-def check_legal(
-    codes: NDArray[np.int64], offsets: NDArray[np.int64], legal: Legal, classes: NDArray[Any]
+def check_training_labels(
+    codes: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    legal: LegalTransitions,
+    classes: NDArray[Any],
 ) -> None:
-    """Raise an error that names the first place where training labels are not legal."""
+    """Raise an error that names the first training label that is not legal."""
     first, last = offsets[:-1], offsets[1:] - 1
     wrong = np.zeros(codes.size, dtype=bool)
     known = codes >= 0
@@ -139,14 +143,18 @@ def check_legal(
     sequence = int(np.searchsorted(offsets, step, side="right") - 1)
     position = step - int(offsets[sequence])
     label = classes.tolist()[codes[step]]
-    what = "cannot stand there"
-    if pair[step] and not legal.transitions[codes[step - 1], codes[step]]:
-        what = f"cannot follow {classes.tolist()[codes[step - 1]]!r}"
-    raise InputError(f"y[{sequence}][{position}] is {label!r}, which {what} under the constraints")
+    problem = "cannot come last"
+    if position == 0 and not legal.start[codes[step]]:
+        problem = "cannot come first"
+    elif pair[step] and not legal.transitions[codes[step - 1], codes[step]]:
+        problem = f"cannot follow {classes.tolist()[codes[step - 1]]!r}"
+    raise InputError(
+        f"y[{sequence}][{position}] is {label!r}, which {problem} under the constraints"
+    )
 
 
-def _normalised(counts: Floats, legal: Bools, smoothing: float) -> Floats:
-    """Rows of probabilities over the legal entries; zeros where a row has none."""
+def _normalise_rows(counts: Floats, legal: Bools, smoothing: float) -> Floats:
+    """Return rows of probabilities over the legal entries; a row without any is zero."""
     values = np.where(legal, counts + smoothing, 0.0)
     totals = values.sum(axis=1, keepdims=True)
     n_legal = np.maximum(legal.sum(axis=1, keepdims=True), 1)

@@ -1,8 +1,8 @@
-"""Posteriors of any scikit-learn classifier, as the combinators need them.
+"""Posteriors of any scikit-learn classifier, in the form that labelers need.
 
-A combinator asks one thing of a classifier: a row ``P(label | step)`` for every step, with a column for
-each label of the *labeler*. This file stands between: it fits the classifier (calibrated where it
-has no probabilities of its own), puts its columns in place, and refuses what is no probability.
+A labeler needs one thing from a classifier: ``P(label | step)`` for every step, with a column for each
+label of the *labeler*. The functions here fit the classifier (calibrated if it has no probabilities of its
+own), put its columns in order, and raise an error for values that are not probabilities.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from seqlab.data.errors import InputError, NumericalError
 
-# A classifier that is sure beyond this is taken to be this sure: one mistaken zero would veto a whole
-# labeling, whatever all other steps say.
-FLOOR = 1e-12
-# Folds of the calibration, as many as scikit-learn takes by default.
+# Lower bound on posteriors. Without it, a single wrong zero would exclude a labeling, whatever the
+# posteriors of all other steps.
+MIN_POSTERIOR = 1e-12
+# Folds of the calibration; the default of scikit-learn.
 N_FOLDS = 5
 
 CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -38,11 +38,11 @@ class StepPosteriors:
     Parameters
     ----------
     classifier : fitted classifier or None
-        None where training showed one label only.
+        None if training shows a single label.
     columns : int array of shape (n_known,)
-        Code of the label of each column of the classifier's ``predict_proba``.
+        Label code of each column of the classifier's ``predict_proba``.
     n_labels : int
-        Labels of the labeler; those without a column get probability 0.
+        Number of labels of the labeler; those without a column have probability 0.
     """
 
     def __init__(self, classifier: Any, columns: NDArray[np.int64], n_labels: int) -> None:
@@ -51,15 +51,17 @@ class StepPosteriors:
         self.n_labels = n_labels
 
     def proba(self, matrix: Any, steps: NDArray[np.int64], offsets: Any) -> NDArray[np.float64]:
-        """Posteriors of the rows of ``matrix``, at least `FLOOR` for every label the classifier knows.
+        """Return the posteriors of the rows of ``matrix``.
+
+        Every label that the classifier knows has at least `MIN_POSTERIOR`.
 
         Parameters
         ----------
         matrix : array or CSR matrix of shape (n_rows, n_features)
         steps : int array of shape (n_rows,)
-            The step that each row belongs to, for error messages.
+            Step of each row, for error messages.
         offsets : int array of shape (n_sequences + 1,)
-            Where each sequence of these steps begins.
+            First step of each sequence, and the number of steps.
 
         Returns
         -------
@@ -88,31 +90,28 @@ class StepPosteriors:
             sequence = int(np.searchsorted(offsets, step, side="right") - 1)
             position = step - int(offsets[sequence])
             raise NumericalError(
-                f"{name} gave no probabilities for sequence {{sequence}} at position {position}: "
+                f"{name} gave values that are not probabilities for sequence {{sequence}} "
+                f"at position {position}: "
                 f"{', '.join(f'{value:g}' for value in found[row][:4])}",
                 sequence,
             )
-        return floored(found)
+        return apply_floor(found)
 
 
-def floored(proba: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Every row with no entry below `FLOOR`, summing to 1; a row of zeros becomes uniform."""
-    proba = np.maximum(proba, FLOOR)
+def apply_floor(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Raise entries below `MIN_POSTERIOR` to it and normalise rows; a row of zeros becomes uniform."""
+    proba = np.maximum(proba, MIN_POSTERIOR)
     return proba / proba.sum(axis=1, keepdims=True)
 
 
-def default_classifier() -> LogisticRegression:
-    """What the combinators use where no classifier is given: multinomial logistic regression."""
-    return LogisticRegression(max_iter=1000)
+def prepare_classifier(classifier: Any, calibrate: str | None) -> Any:
+    """Return the classifier to clone and fit, wrapped for calibration if needed or asked for.
 
-
-def checked_classifier(classifier: Any, calibrate: str | None) -> Any:
-    """The classifier to clone and fit, wrapped for calibration where it needs or shall have it.
-
-    Raises `InputError` for a regressor and for a classifier without usable probabilities.
+    None stands for multinomial logistic regression. Raises `InputError` for a regressor and for a
+    classifier without usable probabilities.
     """
     if classifier is None:
-        classifier = default_classifier()
+        classifier = LogisticRegression(max_iter=1000)
     name = type(classifier).__name__
     if is_regressor(classifier):
         raise InputError(f"{name} is a regressor; labels need a classifier")
@@ -120,13 +119,12 @@ def checked_classifier(classifier: Any, calibrate: str | None) -> Any:
     has_decision = hasattr(classifier, "decision_function")
     if not has_proba and not has_decision:
         raise InputError(
-            f"{name} has neither predict_proba nor decision_function: there is nothing to make "
-            "probabilities of"
+            f"{name} has neither predict_proba nor decision_function, so it cannot give probabilities"
         )
     if calibrate is None and not has_proba:
         raise InputError(
-            f"{name} has no predict_proba; calibrate='sigmoid' or 'isotonic' makes probabilities of "
-            "its decision_function"
+            f"{name} has no predict_proba; calibrate='sigmoid' or 'isotonic' computes probabilities "
+            "from its decision_function"
         )
     if calibrate is None or (calibrate == "auto" and has_proba):
         return classifier
@@ -144,29 +142,29 @@ def fit_posteriors(
     groups: NDArray[np.int64],
     place: str = "",
 ) -> StepPosteriors:
-    """Fit a clone of the classifier on some steps.
+    """Fit a clone of the classifier on the given steps.
 
     Parameters
     ----------
-    classifier : what `checked_classifier` returned
+    classifier : what `prepare_classifier` returned
     matrix : array or CSR matrix of shape (n_rows, n_features)
     codes : int array of shape (n_rows,)
         Labels of the rows.
     classes : array of shape (n_labels,)
         The labels of the labeler.
     weights : array of shape (n_rows,), optional
-        Given only where the user gave them. Rows of weight 0 are left out.
+        Only if the user gave weights. Rows of weight 0 are left out.
     groups : int array of shape (n_rows,)
-        The sequence of each row: calibration does not tear a sequence apart.
+        Sequence of each row: calibration keeps the steps of a sequence in one fold.
     place : str
-        Which rows these are, for error messages (" after 'B'").
+        Describes the rows in error messages (" after 'B'").
     """
     calibrated = isinstance(classifier, CalibratedClassifierCV)
     inner = classifier.estimator if calibrated else classifier
     options: dict[str, Any] = {}
     if weights is not None:
         if not has_fit_parameter(inner, "sample_weight"):
-            raise InputError(f"{type(inner).__name__} takes no sample_weight")
+            raise InputError(f"{type(inner).__name__} does not accept sample_weight")
         used = np.flatnonzero(weights > 0)
         if used.size < weights.size:
             matrix, codes, groups, weights = matrix[used], codes[used], groups[used], weights[used]
@@ -179,10 +177,10 @@ def fit_posteriors(
     if own_folds:
         fitted.set_params(cv=_folds(codes, groups))
     if calibrated and options and get_config()["enable_metadata_routing"]:
-        # Else scikit-learn asks who wants them.
+        # Without a request scikit-learn raises an error about weights nobody asked for.
         fitted.estimator.set_fit_request(sample_weight=True)
-    # Labels as the user knows them (class weights name them), unless the classifier would take them for
-    # something else: numbers that are not whole look like a regression to it.
+    # The classifier gets the user's labels, because class weights may name them. Exception: labels such as
+    # 0.5, which scikit-learn would take for regression targets.
     uses_codes = classes.dtype.kind not in "biuU"
     try:
         fitted.fit(matrix, codes if uses_codes else classes[codes], **options)
@@ -193,14 +191,14 @@ def fit_posteriors(
             f"{type(inner).__name__} could not be fitted to the {codes.size} steps{place}: {error}"
         ) from error
     if own_folds:
-        fitted.set_params(cv=None)  # the folds are as large as the data, and of no further use
+        fitted.set_params(cv=None)  # the folds are as large as the data and no longer needed
     return StepPosteriors(fitted, _columns(fitted, present, classes, uses_codes), classes.size)
 
 
 def _columns(
     fitted: Any, present: NDArray[np.int64], classes: NDArray[Any], uses_codes: bool
 ) -> NDArray[np.int64]:
-    """Codes of the classifier's columns; without ``classes_`` they are taken to be in sorted order."""
+    """Return the label codes of the classifier's columns; without ``classes_`` in sorted order."""
     known = getattr(fitted, "classes_", None)
     if known is None:
         return present
@@ -209,14 +207,16 @@ def _columns(
     columns = [code_of.get(label, -1) for label in np.asarray(known).tolist()]
     if -1 in columns:
         label = np.asarray(known).tolist()[columns.index(-1)]
-        raise InputError(f"{type(fitted).__name__} has a class {label!r} that it was not given")
+        raise InputError(
+            f"{type(fitted).__name__} has a class {label!r} that is not in its training data"
+        )
     return np.array(columns, dtype=np.int64)
 
 
 def _folds(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> list[tuple[Any, Any]]:
-    """Splits of the steps: whole sequences where there are enough, else label by label in turn.
+    """Split the steps by sequences if there are enough, otherwise the steps of each label in turn.
 
-    scikit-learn's own default wants five examples of every class, which rare labels do not have.
+    The default of scikit-learn needs five examples of every class, which rare labels do not have.
     """
     distinct, position = np.unique(groups, return_inverse=True)
     if distinct.size >= N_FOLDS:
@@ -227,12 +227,12 @@ def _folds(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> list[tuple[An
             mine = np.flatnonzero(codes == code)
             fold[mine] = np.arange(mine.size) % N_FOLDS
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(N_FOLDS)]
-    # A fold must leave two classes to learn from, and something to calibrate on.
+    # A fold needs two classes to train on and at least one step to calibrate on.
     usable = [
         (train, test) for train, test in splits if test.size and np.unique(codes[train]).size > 1
     ]
     if not usable:
         raise InputError(
-            f"{codes.size} steps are too few to calibrate on: give a classifier with predict_proba"
+            f"{codes.size} steps are too few to calibrate on: use a classifier with predict_proba"
         )
     return usable

@@ -1,7 +1,7 @@
-"""Which label may follow which: the structural zeros of a labeler that counts or projects.
+"""Structural zeros: which labels may come first, follow each other and come last.
 
-Training data show some transitions and not others. An unseen one is either rare (give it a little
-probability) or impossible (keep it at exactly 0: a structural zero). `find_legal` draws the line.
+A transition that training never shows is either rare (it gets a small probability) or impossible (its
+probability is exactly 0: a structural zero). `find_legal_transitions` decides which.
 """
 
 from __future__ import annotations
@@ -16,84 +16,95 @@ from seqlab.data.open_close import DECISIONS, open_close_mask
 from seqlab.inference import Mask
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler
-from seqlab.models._markov import ChainCounts, Legal, check_legal
+from seqlab.models._markov import (
+    ChainCounts,
+    LegalTransitions,
+    check_training_labels,
+    count_chain,
+)
 
-# A transition that labels drawn without regard to each other would show this often, and that never
-# occurs, is impossible: the chance of being wrong is exp(-10), 1 in 22,000.
-EVIDENCE = 10.0
+# A transition that never occurs, although independent labels would show it this often, is impossible.
+# The probability of a wrong decision is exp(-10), 1 in 22,000. Larger: fewer structural zeros.
+MIN_EXPECTED_COUNT = 10.0
 
 LEGAL_CONSTRAINTS: list[Any] = [str, Mask, None]
 
 
-def find_legal(labeler: ChainLabeler, data: TrainingData, counts: ChainCounts) -> Legal:
-    """What the ``constraints`` parameter of a labeler means for its training data.
+def find_legal_transitions(
+    labeler: ChainLabeler, data: TrainingData, *, with_end: bool = False
+) -> LegalTransitions:
+    """Find what the ``constraints`` parameter of a labeler allows, given its training data.
 
     ===========  =================================================================================
-    None         everything may follow everything
-    ``"auto"``   open/close decisions follow their diagram; of other labels, an unseen move is impossible
-                 where labels drawn independently would have shown it at least `EVIDENCE` times
-    ``"seen"``   only what training shows (a label that was never followed: anything)
-    a scheme     as ``"IOB2"``: what the tag scheme allows
-    a `Mask`     what it says
+    None         every label may follow every other
+    ``"auto"``   open/close decisions follow their state diagram; for other labels, an unseen transition
+                 is impossible if independent labels would show it at least `MIN_EXPECTED_COUNT` times
+    ``"seen"``   only what training shows (after a label that nothing followed: every label)
+    a scheme     such as ``"IOB2"``: what the tag scheme allows
+    a `Mask`     what the mask allows
     ===========  =================================================================================
 
-    Training data that break a scheme or a mask are an `InputError` that names the place.
+    Occurrences count 1 each, whatever the sample weights: their scale says nothing about how much data
+    there are, and a sequence of weight 0 still shows what is possible. With ``with_end``, "seen" also
+    holds for last labels. Training labels that break a scheme or a mask raise an `InputError` that names
+    the position.
     """
     constraints = getattr(labeler, "constraints", None)
     classes = labeler.classes_
     every = np.ones(classes.size, dtype=bool)
-    everything = Legal(every, np.ones((classes.size, classes.size), dtype=bool), every)
+    everything = LegalTransitions(every, np.ones((classes.size, classes.size), dtype=bool), every)
     if constraints is None:
         return everything
-    if isinstance(constraints, str) and constraints == "seen":
+    if isinstance(constraints, str) and constraints in ("seen", "auto"):
+        counts = count_chain(data.codes, data.X.offsets, np.ones(len(data.X)), classes.size)
+        if constraints == "auto":
+            return _from_open_close(counts, classes) or _from_expected_counts(counts)
         followed = counts.transitions.any(axis=1, keepdims=True)
-        return Legal(counts.start > 0, (counts.transitions > 0) | ~followed, every)
-    if isinstance(constraints, str) and constraints == "auto":
-        diagram = _open_close(counts, classes)
-        return _by_evidence(counts) if diagram is None else diagram
+        end = counts.end > 0 if with_end else every
+        return LegalTransitions(counts.start > 0, (counts.transitions > 0) | ~followed, end)
     mask = labeler._mask(constraints, data.X, None)
     assert mask is not None
     if mask.steps is not None:
         raise InputError(
-            "constraints of a model are rules for all sequences, but mask.steps is given"
+            "the constraints of a model apply to all sequences, so mask.steps must be None"
         )
-    legal = Legal(
+    legal = LegalTransitions(
         every if mask.start is None else mask.start,
         everything.transitions if mask.transitions is None else mask.transitions,
         every if mask.end is None else mask.end,
     )
-    check_legal(data.codes, data.X.offsets, legal, classes)
+    check_training_labels(data.codes, data.X.offsets, legal, classes)
     return legal
 
 
-def _by_evidence(counts: ChainCounts) -> Legal:
-    """Moves that were seen, or that independent labels would have shown too rarely to tell."""
+def _from_expected_counts(counts: ChainCounts) -> LegalTransitions:
+    """Allow what was seen, and what independent labels would have shown too rarely to decide."""
     labels = counts.start + counts.transitions.sum(axis=0)
-    share = labels / max(labels.sum(), 1e-300)
-    expected = counts.transitions.sum(axis=1, keepdims=True) * share
-    first = counts.start.sum() * share
-    return Legal(
-        (counts.start > 0) | (first < EVIDENCE),
-        (counts.transitions > 0) | (expected < EVIDENCE),
+    frequencies = labels / max(labels.sum(), 1e-300)
+    expected = counts.transitions.sum(axis=1, keepdims=True) * frequencies
+    expected_start = counts.start.sum() * frequencies
+    return LegalTransitions(
+        (counts.start > 0) | (expected_start < MIN_EXPECTED_COUNT),
+        (counts.transitions > 0) | (expected < MIN_EXPECTED_COUNT),
         np.ones(labels.size, dtype=bool),
     )
 
 
-def _open_close(counts: ChainCounts, classes: NDArray[Any]) -> Legal | None:
-    """The diagram of open/close decisions, where that is what the labels are."""
+def _from_open_close(counts: ChainCounts, classes: NDArray[Any]) -> LegalTransitions | None:
+    """Return the state diagram of open/close decisions, or None if the labels are not such decisions."""
     names = classes.tolist()
-    # "O" and "C" alone could be anything; the four that begin with "n" have no other use.
+    # "O" and "C" alone are common tags; the four decisions that begin with "n" have no other use.
     if not set(names) <= set(DECISIONS) or set(names) <= {"O", "C"}:
         return None
     rows = [DECISIONS.index(name) for name in names]
     transitions, start, end = open_close_mask()
-    legal = Legal(start[rows], transitions[np.ix_(rows, rows)], end[rows])
+    legal = LegalTransitions(start[rows], transitions[np.ix_(rows, rows)], end[rows])
     if any(seen[~may].any() for seen, may in zip(counts, legal, strict=True)):
-        return None  # other labels of the same names
+        return None  # other labels with the same names
     return legal
 
 
 def log_or_forbidden(probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """Logarithms, ``-inf`` for 0."""
+    """Return logarithms, ``-inf`` for 0."""
     with np.errstate(divide="ignore"):
         return np.log(probabilities)

@@ -1,4 +1,4 @@
-"""ClassifierHMM: the hand example, the invariant, structural zeros, and what it refuses."""
+"""ClassifierHMM: an example by hand, agreement with the definition, structural zeros, invalid input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lookup import Lookup
-from seqlab import ClassifierHMM
+from seqlab import ClassifierHMM, ProjectionMarkovModel
 from seqlab.data import (
     InputError,
     NoLegalLabelingError,
@@ -29,14 +29,14 @@ from seqlab.data import (
 )
 from seqlab.data.open_close import CLOSE_DECISIONS, DECISIONS, OPEN_DECISIONS
 from seqlab.inference import Mask
-from seqlab.models._posteriors import FLOOR
-from seqlab.models.combinators._propagation import alternates, propagate
+from seqlab.models._posteriors import MIN_POSTERIOR
+from seqlab.models.combinators._propagation import is_alternating, propagate_prior
 
 HAND = [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]  # posteriors of the three steps
 
 
 def model_of(start, transitions, posteriors, **options):
-    """A ClassifierHMM with a given chain and given posteriors."""
+    """Return a ClassifierHMM with a given chain and given posteriors."""
     n_labels = len(start)
     X = [np.zeros((2, 1)) for _ in range(n_labels)]
     y = [[i, (i + 1) % n_labels] for i in range(n_labels)]
@@ -51,7 +51,7 @@ def rows(n, first=0):
 
 
 def by_definition(start, transitions, posteriors, labels, divide=True):
-    """The value of one labeling, multiplied out."""
+    """Return the value of one labeling as a product of its factors."""
     start, transitions = np.array(start), np.array(transitions)
     prior, value = start, 1.0
     for t, s in enumerate(labels):
@@ -72,7 +72,7 @@ def test_hand_example():
         np.exp([score for _, score in best]), [0.287871, 0.241678], rtol=2e-6
     )
     assert np.exp(model.decision_function(rows(3))[0]).max() == pytest.approx(0.287871, rel=2e-6)
-    prior = np.exp(propagate(model.start_, model.transitions_, 3).at(np.arange(3)))
+    prior = np.exp(propagate_prior(model.start_, model.transitions_, 3).at(np.arange(3)))
     np.testing.assert_allclose(prior, [[0.5, 0.5], [0.55, 0.45], [0.585, 0.415]])
 
 
@@ -83,7 +83,7 @@ def test_hand_example_without_division():
     np.testing.assert_allclose(np.exp([score for _, score in best]), [0.03888, 0.02688], rtol=1e-9)
 
 
-def test_division_by_the_marginal():
+def test_division_by_the_marginal_frequencies():
     model = model_of([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], HAND, divide_by_prior="marginal")
     model.marginal_ = np.array([0.75, 0.25])
     plain = model_of([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], HAND, divide_by_prior=False)
@@ -117,7 +117,7 @@ def test_every_labeling_has_the_value_of_the_definition(seed, n_labels, n_steps,
         path = start[labels[0]] * np.prod(
             [transitions[a, b] for a, b in itertools.pairwise(labels)]
         )
-        if path > 0:  # the others are forbidden, whatever they would be divided by
+        if path > 0:  # all others are forbidden
             values[labels] = by_definition(start, transitions, posteriors, labels, divide)
     assert found.keys() == values.keys()
     for labels, value in values.items():
@@ -131,7 +131,7 @@ def test_every_labeling_has_the_value_of_the_definition(seed, n_labels, n_steps,
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 3), st.integers(1, 6))
-def test_posteriors_equal_to_the_prior_leave_the_bare_chain(seed, n_labels, n_steps):
+def test_posteriors_equal_to_the_prior_leave_the_chain_alone(seed, n_labels, n_steps):
     random = np.random.default_rng(seed)
     start, transitions = random_chain(random, n_labels, zeros=False)
     prior = [start]
@@ -150,10 +150,10 @@ def test_posteriors_equal_to_the_prior_leave_the_bare_chain(seed, n_labels, n_st
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 200))
-def test_the_propagated_prior_freezes_at_what_it_would_become(seed, n_labels, longest):
+def test_the_propagated_prior_is_stored_until_it_converges(seed, n_labels, longest):
     random = np.random.default_rng(seed)
     start, transitions = random_chain(random, n_labels)
-    prior = propagate(start, transitions, longest)
+    prior = propagate_prior(start, transitions, longest)
     assert prior.table.shape[0] <= longest
     expected, reached = start, start > 0
     for t in range(longest):
@@ -165,9 +165,9 @@ def test_the_propagated_prior_freezes_at_what_it_would_become(seed, n_labels, lo
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-290)
 
 
-def test_a_prior_that_alternates_settles_to_two_rows():
-    prior = propagate(np.array([1.0, 0.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), 100_000)
-    assert prior.table.shape[0] < 10  # not computed to the end
+def test_an_alternating_prior_converges_to_two_rows():
+    prior = propagate_prior(np.array([1.0, 0.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), 100_000)
+    assert prior.table.shape[0] < 10  # not one row per position
     assert np.exp(prior.at(np.array([0, 1, 50_000, 99_999]))).tolist() == [
         [1, 0], [0, 1], [1, 0], [0, 1],
     ]  # fmt: skip
@@ -189,8 +189,8 @@ def test_smoothed_counts():
     assert weighted.start_.tolist() == [0.25, 0.75]
 
 
-def test_a_label_that_only_ends_sequences():
-    """It is followed by what is frequent; one odd example does not take over the sequences."""
+def test_a_label_that_occurs_only_at_the_end():
+    """Frequent labels follow it, and a label with one example is rarely predicted."""
     table = [[0.5, 0.3, 0.2]]
     X, y = [np.zeros((4, 1)), np.zeros((2, 1))], [["a", "a", "b", "a"], ["b", "z"]]
     plain = ClassifierHMM(Lookup(table), smoothing=0, constraints=None).fit(X, y)
@@ -198,29 +198,45 @@ def test_a_label_that_only_ends_sequences():
     smooth = ClassifierHMM(Lookup(table), smoothing=1, constraints=None).fit(X, y)
     np.testing.assert_allclose(smooth.transitions_[2], [4 / 9, 3 / 9, 2 / 9])
     X, y = data()
-    X_odd, y_odd = [*X, X[0][:1]], [*y, ["odd"]]
+    X_rare, y_rare = [*X, X[0][:1]], [*y, ["rare"]]
     for divide in ("propagated", "marginal"):
-        # Calibration makes of one example a probability of some hundredths, everywhere.
-        model = ClassifierHMM(RidgeClassifier(), divide_by_prior=divide).fit(X_odd, y_odd)
+        # Calibration gives the label with one example a few percent at every step.
+        model = ClassifierHMM(RidgeClassifier(), divide_by_prior=divide).fit(X_rare, y_rare)
         found = np.concatenate(model.predict(X))
-        assert (found == "odd").mean() < 0.02
+        assert (found == "rare").mean() < 0.02
         assert model.score(X, y) > 0.6
 
 
-def test_auto_forbids_what_is_missing_against_all_odds():
+def test_auto_forbids_transitions_that_chance_would_show():
     random = np.random.default_rng(0)
     y = [["a", "b", "c"] * 20] * 2
     X = [random.normal(size=(60, 2)) for _ in y]
     few = ClassifierHMM().fit([x[:6] for x in X], [labels[:6] for labels in y])
-    assert (few.transitions_ > 0).all()  # too little to tell
+    assert (few.transitions_ > 0).all()  # too few data to decide
     many = ClassifierHMM().fit(X, y)
     assert ((many.transitions_ > 0) == np.roll(np.eye(3, dtype=bool), 1, axis=1)).all()
-    assert (many.start_ > 0).all()  # two sequences say little about beginnings
+    assert (many.start_ > 0).all()  # two sequences are too few first labels
     assert (ClassifierHMM(constraints=None).fit(X, y).transitions_ > 0).all()
 
 
+@pytest.mark.parametrize("model", [ClassifierHMM(), ProjectionMarkovModel()], ids=repr)
+def test_the_scale_of_sample_weights_does_not_decide_structural_zeros(model):
+    random = np.random.default_rng(0)
+    y = [["a", "b", "c"] * 20] * 2
+    X = [random.normal(size=(60, 2)) for _ in y]
+
+    def is_allowed(n_steps, weight):
+        cut_X, cut_y = [x[:n_steps] for x in X], [labels[:n_steps] for labels in y]
+        model.fit(cut_X, cut_y, sample_weight=[weight, weight])
+        return model.may_follow_ if hasattr(model, "may_follow_") else model.transitions_ > 0
+
+    for weight in (0.01, 1.0, 100.0):
+        assert is_allowed(6, weight).all()
+        assert (is_allowed(60, weight) == np.roll(np.eye(3, dtype=bool), 1, axis=1)).all()
+
+
 def open_close_data(random, n_sequences, n_tokens=6):
-    """Sequences of decisions with posteriors that lean to the true ones; X numbers the rows."""
+    """Return sequences of decisions and posteriors that favour the true ones; X holds row numbers."""
     y, table = [], []
     for _ in range(n_sequences):
         phrases, at = [], 0
@@ -239,17 +255,17 @@ def open_close_data(random, n_sequences, n_tokens=6):
 
 
 @pytest.mark.parametrize("n_sequences", [2, 30])
-def test_open_close_chains_work_as_they_are(n_sequences):
+def test_open_close_decisions_need_no_settings(n_sequences):
     X, y, table = open_close_data(np.random.default_rng(3), n_sequences)
     model = ClassifierHMM(Lookup(table, DECISIONS)).fit(X, y)
-    prior = propagate(model.start_, model.transitions_, 12).at(np.arange(12))
+    prior = propagate_prior(model.start_, model.transitions_, 12).at(np.arange(12))
     wrong = [CLOSE_DECISIONS, OPEN_DECISIONS]
     for t in range(12):
         for j, label in enumerate(model.classes_):
             if label in wrong[t % 2]:
                 assert prior[t, j] == -np.inf  # probability exactly 0
     for labels, proba in zip(model.predict(X), model.predict_proba(X), strict=True):
-        open_close_to_phrases(labels.tolist())  # raises where a path is not legal
+        open_close_to_phrases(labels.tolist())  # raises an error if a path is not legal
         assert np.isfinite(proba).all()
     assert model.score(X, y) > 0.5
     opens, closes = model.classifier_
@@ -259,24 +275,24 @@ def test_open_close_chains_work_as_they_are(n_sequences):
     assert all(isinstance(p, Phrase) for labels, _ in best for p in open_close_to_phrases(labels))
 
 
-def test_chains_that_alternate():
+def test_is_alternating():
     swap = np.array([[False, True], [True, False]])
-    assert alternates(np.array([True, False]), swap)
-    assert not alternates(np.array([True, True]), swap)
-    assert not alternates(np.array([True, False]), np.ones((2, 2), dtype=bool))
-    assert not alternates(np.array([True]), np.zeros((1, 1), dtype=bool))  # single steps only
+    assert is_alternating(np.array([True, False]), swap)
+    assert not is_alternating(np.array([True, True]), swap)
+    assert not is_alternating(np.array([True, False]), np.ones((2, 2), dtype=bool))
+    assert not is_alternating(np.array([True]), np.zeros((1, 1), dtype=bool))  # single steps only
     ring = np.roll(np.eye(4, dtype=bool), 1, axis=1)
-    assert alternates(np.eye(4, dtype=bool)[0], ring)
-    assert not alternates(np.eye(3, dtype=bool)[0], ring[:3, :3] | np.eye(3, k=-2, dtype=bool))
+    assert is_alternating(np.eye(4, dtype=bool)[0], ring)
+    assert not is_alternating(np.eye(3, dtype=bool)[0], ring[:3, :3] | np.eye(3, k=-2, dtype=bool))
 
 
-def test_labels_named_like_decisions_that_are_none():
+def test_labels_named_like_open_close_decisions():
     X = [np.eye(4)] * 3
     model = ClassifierHMM().fit(X, [["O", "nOo", "O", "C"]] * 3)
     assert (model.transitions_ > 0).all()
 
 
-def test_tag_schemes_and_masks_as_structure():
+def test_tag_schemes_and_masks_as_constraints():
     X, y = [np.eye(4)] * 3, [["B", "I", "O", "B"]] * 3
     model = ClassifierHMM(constraints="IOB2").fit(X, y)
     assert model.classes_.tolist() == ["B", "I", "O"]
@@ -293,7 +309,7 @@ def test_tag_schemes_and_masks_as_structure():
         ClassifierHMM(constraints="IOB3").fit(X, y)
 
 
-def test_a_sequence_that_no_path_fits_is_named():
+def test_the_error_names_a_sequence_without_a_legal_path():
     X = [np.eye(3)] * 4
     model = ClassifierHMM(constraints="seen").fit(X, [["a", "b", "c"]] * 3 + [["a", "b", "c"]])
     assert (model.predict(X)[0] == ["a", "b", "c"]).all()
@@ -317,7 +333,7 @@ def data(n_sequences=30, seed=0):
     return X, y
 
 
-def test_better_than_its_classifier_on_runs():
+def test_runs_of_labels_improve_on_the_classifier():
     X, y = data(200)
     model = ClassifierHMM().fit(X[:150], y[:150])
     alone = np.mean(model.classifier_.predict(np.concatenate(X[150:])) == np.concatenate(y[150:]))
@@ -359,9 +375,9 @@ def test_calibration():
         assert model.score(X, y) > 0.6
     own = ClassifierHMM(LogisticRegression()).fit(X, y)
     assert isinstance(own.classifier_, LogisticRegression)
-    tempered = ClassifierHMM(LogisticRegression(), calibrate="sigmoid").fit(X, y)
-    assert type(tempered.classifier_).__name__ == "CalibratedClassifierCV"
-    # A label with one example, and a single sequence: no five-fold split by scikit-learn's own rules.
+    wrapped = ClassifierHMM(LogisticRegression(), calibrate="sigmoid").fit(X, y)
+    assert type(wrapped.classifier_).__name__ == "CalibratedClassifierCV"
+    # A label with one example, and a single sequence: scikit-learn has no five-fold split.
     one = ClassifierHMM(RidgeClassifier()).fit(
         np.concatenate(X[:3]), [*np.concatenate(y[:3])[:-1], "w"]
     )
@@ -371,7 +387,7 @@ def test_calibration():
         ClassifierHMM(RidgeClassifier()).fit([np.eye(2)], [["a", "b"]])
 
 
-def test_classifiers_without_probabilities_are_refused():
+def test_classifiers_without_probabilities_raise_errors():
     X, y = data()
     with pytest.raises(
         InputError, match="RidgeClassifier has no predict_proba; calibrate='sigmoid'"
@@ -387,7 +403,7 @@ def test_classifiers_without_probabilities_are_refused():
         ClassifierHMM(LinearRegression()).fit(X, y)
 
 
-def test_posteriors_that_are_none_name_sequence_and_position():
+def test_the_error_names_sequence_and_position_of_invalid_posteriors():
     for bad in (np.nan, np.inf, -0.5):
         table = np.full((6, 2), 0.5)
         table[4, 1] = bad
@@ -404,26 +420,26 @@ def test_a_wrong_number_of_columns():
         model.predict(rows(1))
 
 
-def test_zeros_are_floored_and_rows_of_zeros_are_uniform():
+def test_zeros_are_raised_to_the_floor_and_rows_of_zeros_are_uniform():
     model = model_of([0.5, 0.5], np.full((2, 2), 0.5), [[1.0, 0.0], [0.0, 0.0]])
     scores = {tuple(y): v for y, v in model.predict_nbest(rows(2), 4)[0]}
-    assert scores[1, 0] - scores[0, 0] == pytest.approx(np.log(FLOOR), rel=1e-6)
+    assert scores[1, 0] - scores[0, 0] == pytest.approx(np.log(MIN_POSTERIOR), rel=1e-6)
     assert scores[0, 1] == pytest.approx(scores[0, 0])
 
 
-def test_sample_weight_needs_a_classifier_that_takes_it():
+def test_sample_weight_needs_a_classifier_that_accepts_it():
     X, y = data()
-    with pytest.raises(InputError, match="Lookup takes no sample_weight"):
+    with pytest.raises(InputError, match="Lookup does not accept sample_weight"):
         ClassifierHMM(Lookup()).fit(X, y, sample_weight=np.ones(len(X)))
 
 
-def test_a_classifier_that_fails_is_named():
+def test_the_error_names_a_classifier_that_fails():
     X, y = data()
     with pytest.raises(InputError, match=r"LogisticRegression could not be fitted to the .* steps"):
         ClassifierHMM(LogisticRegression(solver="no such solver")).fit(X, y)
 
 
-def test_columns_are_aligned_whatever_their_order():
+def test_columns_may_come_in_any_order():
     class Reversed(LogisticRegression):
         def fit(self, X, y):
             super().fit(X, y)

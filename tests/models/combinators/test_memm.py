@@ -1,4 +1,4 @@
-"""MEMM: histories, exact and beam decoding, the threshold sweep, and what it refuses."""
+"""MEMM: histories, exact and beam decoding, the best threshold, invalid input."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def data(seed=0, n_sequences=30, n_labels=3):
 
 
 def extended(x, histories, n_labels, conjunctions=()):
-    """Features with one-hot labels before each step: the textbook version, row by row."""
+    """Append one-hot previous labels to the features: the textbook version, row by row."""
     wide = []
     for row, history in zip(x, histories, strict=True):
         marks = []
-        for label in history:  # latest first, None before the beginning
+        for label in history:  # latest first, None before the first step
             mark = np.zeros(n_labels + 1)
             mark[n_labels if label is None else label] = 1
             marks.append(mark)
@@ -54,8 +54,8 @@ def before(labels, t, k):
 @pytest.mark.parametrize(
     ("history", "conjunction"), [(1, False), (2, False), (2, True), (3, False)]
 )
-def test_the_definition(classifier, history, conjunction):
-    """Equal to a classifier fitted on rows extended by hand; the product sums to 1; argmax found."""
+def test_the_model_agrees_with_the_definition(classifier, history, conjunction):
+    """It equals a classifier on extended rows, its probabilities sum to 1, and `predict` finds the best."""
     X, y = data(n_sequences=12)
     if isinstance(classifier, LogisticRegression):
         classifier.set_params(tol=1e-10, max_iter=5000)
@@ -115,8 +115,8 @@ def test_no_history_is_the_classifier(classifier):
 
 
 @pytest.mark.parametrize("transitions", ["feature", "models"])
-def test_softmax_split_equals_the_classifier_row_by_row(transitions):
-    class Other(LogisticRegression):  # same numbers, but not known to be a softmax
+def test_fast_softmax_scores_equal_the_classifier(transitions):
+    class Other(LogisticRegression):  # same numbers, but not recognised as a softmax
         pass
 
     X, y = data()
@@ -138,7 +138,7 @@ def test_softmax_split_equals_the_classifier_row_by_row(transitions):
 
 
 def random_problem(seed, n_labels, history, lengths):
-    """Random scores of every step, history and label, as the beam takes them."""
+    """Return random scores of every step, history and label, in the form that the beam needs."""
     random = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     table = random.normal(size=(offsets[-1], (n_labels + 1) ** history, n_labels))
@@ -222,7 +222,7 @@ def test_a_narrow_beam_keeps_the_best_prefixes(seed, n_labels, width, wide_histo
         assert found.labels[a:b].tolist() == list(labels)
 
 
-def test_a_beam_of_labels_is_the_chain_beam():
+def test_a_history_of_one_label_equals_the_chain_beam():
     local, offsets, table = random_problem(7, 6, 1, [9, 1, 14])
     pairwise = table[:, :6]
     unary = np.zeros((offsets[-1], 6))
@@ -282,7 +282,7 @@ def test_local_probabilities():
         model.local_proba(X, strange)
 
 
-def test_min_error_sweeps_the_probability_after_the_predicted_label():
+def test_min_error_uses_probabilities_after_the_predicted_label():
     X, y = data(n_labels=2)
     model = MEMM().fit(X[:15], y[:15])
     found = model.min_error(X[15:], y[15:])
@@ -294,7 +294,7 @@ def test_min_error_sweeps_the_probability_after_the_predicted_label():
     with pytest.raises(InputError, match="pos_label='x'"):
         model.min_error(X, y, pos_label="x")
     X, y = data()
-    with pytest.raises(InputError, match="two labels, this model has 3"):
+    with pytest.raises(InputError, match="two labels, but this one has 3"):
         MEMM().fit(X, y).min_error(X, y)
 
 
@@ -305,8 +305,8 @@ def test_nested_parameters_in_a_grid_search():
     assert search.best_params_["classifier__C"] == 1.0
 
 
-def test_an_memm_may_lock_in_where_labels_come_in_runs():
-    """Trained on true labels it learns to copy: with one wrong start it never comes back."""
+def test_an_memm_may_copy_the_previous_label_in_long_runs():
+    """It is trained on true previous labels, so it never recovers from a wrong first label."""
     random = np.random.default_rng(0)
     y = [["a"] * 20 if random.random() < 0.5 else ["b"] * 20 for _ in range(60)]
     X = [
@@ -323,7 +323,7 @@ def test_bad_input():
     assert MEMM(RidgeClassifier(), history=2).fit(X, y).score(X, y) > 0.5
     with pytest.raises(InputError, match="history of 40 labels"):
         MEMM(history=40).fit(X, y)
-    with pytest.raises(InputError, match="takes no sample_weight"):
+    with pytest.raises(InputError, match="does not accept sample_weight"):
         MEMM(Lookup()).fit(X, y, sample_weight=np.ones(len(X)))
     table = np.full((6, 2), 0.5)
     table[4] = np.nan

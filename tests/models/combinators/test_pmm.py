@@ -1,4 +1,4 @@
-"""ProjectionMarkovModel: a distribution, its projections, and what it refuses."""
+"""ProjectionMarkovModel: its distribution, its projections, invalid input."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def data(seed=0, n_sequences=25, n_labels=3):
 
 
 def by_definition(model, classifier, X, y, x, labels, smoothing, local):
-    """P of one labeling, from classifiers fitted here (kept in ``local``), projection by projection."""
+    """Return the probability of one labeling, with one classifier per projection (cached in ``local``)."""
     value = 1.0
     for t, label in enumerate(labels):
         before = labels[t - 1] if t else None
@@ -58,7 +58,7 @@ def by_definition(model, classifier, X, y, x, labels, smoothing, local):
     return value
 
 
-def test_the_definition():
+def test_the_model_agrees_with_the_definition():
     X, y = data(n_sequences=6)
     y[0] = ["l0", *y[0][1:]]
     classifier = LogisticRegression(C=2.0)
@@ -86,7 +86,7 @@ def test_probabilities_sum_to_one_over_all_labelings(seed, n_steps, constraints,
     x = np.random.default_rng(seed).normal(size=(n_steps, 4))
     n_labels = model.classes_.size
     every = list(itertools.product(model.classes_, repeat=n_steps))
-    # The plain product of local probabilities, before any normalisation over labelings.
+    # The product of local probabilities, before normalisation over labelings.
     scores = model._chain_scores(model._read([x])[0])(0, 1)
     total = np.logaddexp.reduce(
         [
@@ -109,7 +109,7 @@ def test_probabilities_sum_to_one_over_all_labelings(seed, n_steps, constraints,
     assert best.tolist() == list(every[int(np.argmax(log_proba))])
 
 
-def test_one_class_projections_keep_one_minus_smoothing():
+def test_the_only_label_of_a_projection_has_one_minus_smoothing():
     X = [np.eye(3)] * 2
     model = ProjectionMarkovModel(smoothing=0.01).fit(X, [["a", "b", "a"], ["a", "c", "a"]])
     assert [each is not None for each in model.classifiers_] == [True, False, False, False]
@@ -122,7 +122,7 @@ def test_one_class_projections_keep_one_minus_smoothing():
     assert sure.sequence_log_proba([np.eye(3)], [["a", "b", "b"]])[0] == -np.inf
 
 
-def test_a_label_that_only_ends_sequences():
+def test_a_label_that_occurs_only_at_the_end():
     X = [np.eye(3)[:2]] * 4
     model = ProjectionMarkovModel().fit(X, [["a", "z"], ["a", "z"], ["b", "z"], ["b", "a"]])
     after_z = model.projections_.fixed[2]
@@ -158,7 +158,7 @@ def test_open_close_needs_four_classifiers(n_sequences):
     assert model.score(X, y) > 0.8
 
 
-def test_mask_as_structure():
+def test_mask_as_constraints():
     X, y = data()
     legal = np.ones((3, 3), dtype=bool)
     model = ProjectionMarkovModel(constraints=Mask(transitions=legal)).fit(X, y)
@@ -168,7 +168,7 @@ def test_mask_as_structure():
         ProjectionMarkovModel(constraints=Mask(transitions=legal)).fit(X, y)
 
 
-def test_equals_an_memm_with_one_model_per_label():
+def test_it_equals_an_memm_with_one_model_per_label():
     X, y = data()
     pmm = ProjectionMarkovModel(constraints=None, smoothing=0.01).fit(X, y)
     memm = MEMM(transitions="models", smoothing=0.01).fit(X, y)
@@ -199,7 +199,7 @@ def test_nested_parameters_in_a_grid_search():
     assert search.best_params_["classifier__C"] == 1.0
 
 
-def test_bad_posteriors_and_failing_projections_are_named():
+def test_errors_name_invalid_posteriors_and_failing_projections():
     table = np.full((6, 2), 0.5)
     table[4] = np.nan
     X = [np.array([[0.0], [1]]), np.array([[2.0], [3], [4], [5]])]
@@ -220,7 +220,7 @@ def test_bad_posteriors_and_failing_projections_are_named():
         )
     with pytest.raises(InputError, match="no predict_proba"):
         ProjectionMarkovModel(RidgeClassifier(), calibrate=None).fit(X, y)
-    with pytest.raises(InputError, match="Lookup takes no sample_weight"):
+    with pytest.raises(InputError, match="Lookup does not accept sample_weight"):
         ProjectionMarkovModel(Lookup(table)).fit(X, y, sample_weight=[1, 2])
 
 

@@ -341,11 +341,11 @@ def test_a_tag_scheme_or_a_mask_gives_the_zeros():
     ):
         with pytest.raises(InputError):
             HMM(constraints=wrong).fit(words, tags)
-    with pytest.raises(InputError, match=r"y\[1\]\[0\] is 'O', which cannot stand there"):
+    with pytest.raises(InputError, match=r"y\[1\]\[0\] is 'O', which cannot come first"):
         HMM(constraints=Mask(start=[True, True, False])).fit(words, tags)
     with pytest.raises(InputError, match=r"y\[0\]\[1\] is 'I-NP', which cannot follow 'B-NP'"):
         HMM(constraints=Mask(transitions=~np.eye(3, k=1, dtype=bool))).fit(words, tags)
-    with pytest.raises(InputError, match=r"y\[1\]\[3\] is 'I-NP', which cannot stand there"):
+    with pytest.raises(InputError, match=r"y\[1\]\[3\] is 'I-NP', which cannot come last"):
         HMM(constraints=Mask(end=[True, False, True])).fit(words, tags)
 
 

@@ -1,10 +1,10 @@
-"""The local model of an MEMM: a classifier of a step that also sees the labels before it.
+"""The local model of an MEMM: a classifier of a step given the previous labels.
 
-The k previous labels become columns beside the features: per lag one column for each label and one for
-"before the beginning", and optionally one for each combination of all k that training shows. With one model
-per previous label, the latest label chooses the model, and the columns hold the others.
+The k previous labels become columns appended to the features: per lag one column for each label and one for
+"before the first step", and optionally one for each combination of all k that training shows. With one
+model per previous label, the latest label selects the model, and the columns encode the earlier ones.
 
-Histories are numbers, see `seqlab.inference.history_beam.history_codes`.
+Histories are encoded as integers, see `seqlab.inference.history_beam.history_codes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from seqlab.models._posteriors import FLOOR, StepPosteriors, floored
+from seqlab.models._posteriors import MIN_POSTERIOR, StepPosteriors, apply_floor
 from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.combinators._projections import Projections
 
@@ -27,15 +27,15 @@ LocalScores = Callable[[Codes, Codes], Floats]
 
 
 class HistoryColumns:
-    """Columns that say which labels came before.
+    """Columns that encode the previous labels.
 
     Parameters
     ----------
     n_labels, history : int
     first_lag : int
-        Lags below have no columns: 2 where the latest label chooses the model.
+        Lags below have no columns: 2 if the latest label selects the model.
     combinations : int array
-        Sorted histories that have a column of their own; empty for none.
+        Sorted histories that have their own column; may be empty.
     """
 
     def __init__(self, n_labels: int, history: int, first_lag: int, combinations: Codes) -> None:
@@ -46,12 +46,12 @@ class HistoryColumns:
 
     @property
     def n_columns(self) -> int:
-        """How many there are."""
+        """Number of columns."""
         n_lags = max(self.history - self.first_lag + 1, 0)
         return n_lags * (self.n_labels + 1) + self.combinations.size
 
     def active(self, histories: Codes) -> tuple[Codes, NDArray[np.bool_]]:
-        """Column numbers of each history, (n, n_active), and which of them exist."""
+        """Return the column numbers of each history, (n, n_active), and which of them exist."""
         base = self.n_labels + 1
         columns = [
             histories // base ** (lag - 1) % base + (lag - self.first_lag) * base
@@ -67,15 +67,15 @@ class HistoryColumns:
             return np.zeros((histories.size, 0), np.int64), np.zeros((histories.size, 0), bool)
         return np.column_stack(columns), np.column_stack(exists)
 
-    def beside(self, matrix: Any, histories: Codes) -> Any:
-        """The features with these columns appended: CSR for CSR, dense for dense."""
+    def append_to(self, matrix: Any, histories: Codes) -> Any:
+        """Append these columns to the features: CSR for CSR, dense for dense."""
         columns, exists = self.active(histories)
         rows = np.broadcast_to(np.arange(histories.size)[:, np.newaxis], columns.shape)[exists]
         if sp.issparse(matrix):
             shape = (histories.size, self.n_columns)
             ones = np.ones(rows.size)
-            more = sp.csr_matrix((ones, (rows, columns[exists])), shape=shape)
-            return sp.hstack([matrix, more], format="csr")
+            appended = sp.csr_matrix((ones, (rows, columns[exists])), shape=shape)
+            return sp.hstack([matrix, appended], format="csr")
         wide = np.zeros((histories.size, matrix.shape[1] + self.n_columns))
         wide[:, : matrix.shape[1]] = matrix
         wide[rows, matrix.shape[1] + columns[exists]] = 1.0
@@ -89,38 +89,38 @@ class LocalModel:
     ----------
     columns : HistoryColumns
     model : StepPosteriors or Projections
-        One model of all steps, or one per previous label.
+        One model for all steps, or one per previous label.
     """
 
     def __init__(self, columns: HistoryColumns, model: StepPosteriors | Projections) -> None:
         self.columns = columns
         self.model = model
 
-    def of(self, matrix: Any, offsets: Codes) -> LocalScores:
-        """Return the function ``(steps, histories) -> (n, n_labels)`` for the steps of some sequences."""
+    def bind(self, matrix: Any, offsets: Codes) -> LocalScores:
+        """Return the function ``(steps, histories) -> (n, n_labels)`` for the given sequences."""
         if isinstance(self.model, StepPosteriors):
-            parts = softmax_parts(self.model.classifier)
-            if parts is not None:
-                return self._softmax(matrix, *parts)
+            weights = softmax_weights(self.model.classifier)
+            if weights is not None:
+                return self._softmax_scores(matrix, *weights)
         return lambda steps, histories: log_or_forbidden(
-            self._proba(_rows(matrix, steps), steps, histories, offsets)
+            self._proba(_select_rows(matrix, steps), steps, histories, offsets)
         )
 
     def _proba(self, matrix: Any, steps: Codes, histories: Codes, offsets: Codes) -> Floats:
         if self.columns.n_columns:
-            matrix = self.columns.beside(matrix, histories)
+            matrix = self.columns.append_to(matrix, histories)
         if isinstance(self.model, StepPosteriors):
             return self.model.proba(matrix, steps, offsets)
         out = np.zeros((steps.size, self.columns.n_labels))
         latest = histories % (self.columns.n_labels + 1)
         for context in np.unique(latest):
-            mine = np.flatnonzero(latest == context)
-            some = _rows(matrix, mine) if mine.size < steps.size else matrix
-            out[mine] = self.model.proba(int(context), some, steps[mine], offsets)
+            rows = np.flatnonzero(latest == context)
+            selected = _select_rows(matrix, rows) if rows.size < steps.size else matrix
+            out[rows] = self.model.proba(int(context), selected, steps[rows], offsets)
         return out
 
-    def _softmax(self, matrix: Any, coef: Floats, intercept: Floats) -> LocalScores:
-        """Scores of a softmax: the features' share once per step, the history's from a table."""
+    def _softmax_scores(self, matrix: Any, coef: Floats, intercept: Floats) -> LocalScores:
+        """Return the scores of a softmax: features are scored once per step, histories by a table."""
         assert isinstance(self.model, StepPosteriors)
         n_features, known, n_labels = matrix.shape[1], self.model.columns, self.model.n_labels
         base = np.asarray(matrix @ coef[:, :n_features].T) + intercept
@@ -133,9 +133,9 @@ class LocalModel:
                 total += table[columns[:, lag]] * exists[:, lag, np.newaxis]
             total -= total.max(axis=1, keepdims=True)
             total -= np.log(np.exp(total).sum(axis=1, keepdims=True))
-            low = np.flatnonzero((total < np.log(FLOOR)).any(axis=1))
+            low = np.flatnonzero((total < np.log(MIN_POSTERIOR)).any(axis=1))
             if low.size:
-                total[low] = np.log(floored(np.exp(total[low])))
+                total[low] = np.log(apply_floor(np.exp(total[low])))
             if known.size == n_labels:
                 return total[:, np.argsort(known)]
             out = np.full((steps.size, n_labels), -np.inf)
@@ -145,13 +145,13 @@ class LocalModel:
         return scores
 
 
-def softmax_parts(classifier: Any) -> tuple[Floats, Floats] | None:
-    """Weights and intercepts, one row per class, of a logistic regression that is one softmax; else None."""
+def softmax_weights(classifier: Any) -> tuple[Floats, Floats] | None:
+    """Return weights and intercepts, one row per class, or None if the classifier is not a softmax."""
     if type(classifier) is not LogisticRegression:
         return None
     coef, intercept = classifier.coef_, classifier.intercept_
     multi_class = getattr(classifier, "multi_class", "auto")
-    if coef.shape[0] == 1:  # two classes: the second against the first
+    if coef.shape[0] == 1:  # two classes: log-odds of the second
         if multi_class == "multinomial":
             return None
         return np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
@@ -160,8 +160,8 @@ def softmax_parts(classifier: Any) -> tuple[Floats, Floats] | None:
     return coef, np.broadcast_to(intercept, coef.shape[:1])
 
 
-def _rows(matrix: Any, rows: Codes) -> Any:
-    """Some rows; the matrix itself where they are all of them, in order."""
+def _select_rows(matrix: Any, rows: Codes) -> Any:
+    """Select rows; returns the matrix itself if these are all rows, in order."""
     if rows.size == matrix.shape[0] and (rows.size == 0 or (np.diff(rows) == 1).all()):
         return matrix
     return matrix[rows]

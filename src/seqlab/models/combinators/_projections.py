@@ -1,7 +1,7 @@
 """One classifier per previous label: the local models of PMM and MEMM.
 
-The *projection* of a label is the set of training steps that follow it; the steps that begin a
-sequence are one more. Each gets a classifier of its own, unless the answer is known without one.
+The *projection* of a label is the set of training steps that follow it; first steps are one more
+projection. Each has its own classifier, unless its distribution does not depend on the step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from seqlab.models._markov import Legal
+from seqlab.models._markov import LegalTransitions
 from seqlab.models._posteriors import StepPosteriors, fit_posteriors
 
 
@@ -22,10 +22,10 @@ class Projections:
     Parameters
     ----------
     posteriors : list of StepPosteriors or None, of length n_labels + 1
-        By previous label; the last is of first steps. None where ``fixed`` is the answer.
+        By previous label; the last is of first steps. None if ``fixed`` is the distribution.
     fixed : array of shape (n_labels + 1, n_labels)
-        The distribution where it does not depend on the step; for the others, what the classifier's
-        is mixed with: probability for legal labels that it has not seen, 0 in all.
+        The distribution, if it does not depend on the step. Otherwise the probability of legal labels that
+        the classifier was not trained on, which is added to its posteriors, and 0 for all other labels.
     """
 
     def __init__(self, posteriors: list[StepPosteriors | None], fixed: NDArray[np.float64]) -> None:
@@ -34,13 +34,13 @@ class Projections:
 
     @property
     def classifiers(self) -> list[Any]:
-        """The fitted classifiers, None where there is none."""
+        """The fitted classifiers, None for projections without one."""
         return [None if each is None else each.classifier for each in self.posteriors]
 
     def proba(
         self, context: int, matrix: Any, steps: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Distributions of the rows of ``matrix`` after label ``context``, (n_rows, n_labels)."""
+        """Return the distributions of the rows of ``matrix`` after label ``context``, (n_rows, n_labels)."""
         posteriors, fixed = self.posteriors[context], self.fixed[context]
         if posteriors is None:
             return np.broadcast_to(fixed, (matrix.shape[0], fixed.size))
@@ -53,7 +53,7 @@ def fit_projections(
     codes: NDArray[np.int64],
     previous: NDArray[np.int64],
     classes: NDArray[Any],
-    legal: Legal,
+    legal: LegalTransitions,
     *,
     smoothing: float,
     weights: NDArray[np.float64] | None,
@@ -64,25 +64,25 @@ def fit_projections(
 
     Parameters
     ----------
-    classifier : what `seqlab.models._posteriors.checked_classifier` returned
+    classifier : what `seqlab.models._posteriors.prepare_classifier` returned
     matrix : array or CSR matrix of shape (n_steps, n_features)
     codes, previous : int arrays of shape (n_steps,)
-        Label of each step and of the step before, -1 at first steps.
+        Label of each step and of the previous step, -1 for first steps.
     classes : array of shape (n_labels,)
-    legal : Legal
-        What may follow what.
+    legal : LegalTransitions
+        Which labels may follow each other.
     smoothing : float
-        Probability of the legal labels that a projection does not show, together.
+        Total probability of the legal labels that a projection does not show.
     weights : array of shape (n_steps,), optional
     groups : int array of shape (n_steps,)
-        Number of the sequence.
+        Sequence of each step.
     n_jobs : int, optional
-        Threads (or workers of the joblib backend in force).
+        Threads (or workers of the active joblib backend).
     """
     n_labels = classes.size
     may_follow = np.vstack([legal.transitions, legal.start])
     used = np.ones(codes.size, dtype=bool) if weights is None else weights > 0
-    # One more than counted, so that no legal label is impossible after an unknown one.
+    # Plus 1, so that every legal label is possible after a label that nothing followed.
     frequencies = np.bincount(codes[used], minlength=n_labels) + 1.0
     fixed = np.zeros((n_labels + 1, n_labels))
     tasks: dict[int, Any] = {}
@@ -94,7 +94,7 @@ def fit_projections(
         missing = may & ~present
         if may.sum() == 1:
             fixed[context] = may
-        elif not rows.size:  # a label that only ends sequences: nothing is known of what follows
+        elif not rows.size:  # training shows the label only at the end of sequences
             fixed[context] = frequencies * may / max((frequencies * may).sum(), 1.0)
         else:
             fixed[context] = missing * (smoothing / max(missing.sum(), 1))
@@ -108,15 +108,15 @@ def fit_projections(
                     classes,
                     weights=None if weights is None else weights[rows],
                     groups=groups[rows],
-                    place=_place(context, classes),
+                    place=_describe_projection(context, classes),
                 )
-    # Threads: the projections share the data, and nothing is left behind in a forked child.
+    # Threads, because the projections share the data and processes would copy them.
     fitted = Parallel(n_jobs=n_jobs, prefer="threads")(tasks.values())
     by_context = dict(zip(tasks, fitted, strict=True))
     return Projections([by_context.get(c) for c in range(n_labels + 1)], fixed)
 
 
-def _place(context: int, classes: NDArray[Any]) -> str:
+def _describe_projection(context: int, classes: NDArray[Any]) -> str:
     if context == classes.size:
         return " that begin a sequence"
     return f" after {classes.tolist()[context]!r}"

@@ -1,7 +1,7 @@
-"""What a Markov chain says of each position before anything is observed.
+"""Prior distribution of the labels at each position of a Markov chain.
 
-``P_1 = start``, ``P_t = P_{t-1} P``: how probable, and whether possible at all, each label is at each step.
-Neither depends on the data, and both settle after some steps: they are computed until they do.
+``P_1 = start``, ``P_t = P_{t-1} P``: how probable, and whether possible at all, each label is at each
+position. Neither depends on the data, and both converge: only rows up to convergence are stored.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Below this a prior is no longer followed down: the logarithm stays finite for a reachable label.
-SMALLEST = 1e-300
-# Relative change at which a prior counts as settled.
-SETTLED = 1e-13
+# Lower bound on the prior of a reachable label, so that its logarithm stays finite.
+MIN_PRIOR = 1e-300
+# Relative change below which a prior has converged. Larger: shorter tables, less exact rows.
+RELATIVE_CHANGE = 1e-13
 
 
-class ByPosition:
-    """Something of each position: a table, whose last ``period`` rows repeat for ever."""
+class PositionTable:
+    """One row per position: a table whose last ``period`` rows repeat for all later positions."""
 
     def __init__(self, table: NDArray[Any], period: int) -> None:
         self.table = table
         self.period = period
 
     def at(self, position: NDArray[np.int64]) -> NDArray[Any]:
-        """Rows of the given positions, shape (n, n_labels)."""
+        """Return the rows of the given positions, shape (n, n_labels)."""
         n_rows = self.table.shape[0]
-        settled = n_rows - self.period + (position - n_rows) % self.period
-        return self.table[np.where(position < n_rows, position, settled)]
+        repeated = n_rows - self.period + (position - n_rows) % self.period
+        return self.table[np.where(position < n_rows, position, repeated)]
 
 
-def propagate(
+def propagate_prior(
     start: NDArray[np.float64], transitions: NDArray[np.float64], longest: int
-) -> ByPosition:
-    """Logarithms of ``P_1 = start``, ``P_t = P_{t-1} transitions``, up to the longest sequence.
+) -> PositionTable:
+    """Compute the logarithms of ``P_1 = start``, ``P_t = P_{t-1} transitions``.
 
-    A chain that comes back to the same labels only at every second step (open, close, open, ...)
-    settles to two distributions in turn, so the comparison is with two steps before.
+    A chain that returns to the same labels only at every second step (open, close, open, ...)
+    converges to two alternating distributions, so a row is compared with the one two steps before.
 
     Parameters
     ----------
@@ -45,39 +45,41 @@ def propagate(
     transitions : array of shape (n_labels, n_labels)
         Rows sum to 1.
     longest : int
-        Positions wanted.
+        Length of the longest sequence.
 
     Returns
     -------
-    ByPosition
-        Rows of shape (n_labels,), ``-inf`` exactly where no path of the chain leads.
+    PositionTable
+        Rows of shape (n_labels,), ``-inf`` exactly for labels that no path of the chain reaches.
     """
     rows = [start]
-    # Whether a label can be reached is followed apart, lest a small probability underflow to "no".
-    possible = reachable(start > 0, transitions > 0, longest)
+    # Computed separately, because the probability of a reachable label may underflow to 0.
+    possible = find_reachable(start > 0, transitions > 0, longest)
     for t in range(1, longest):
-        further = np.maximum(rows[-1] @ transitions, SMALLEST)
-        rows.append(np.where(possible.at(np.array([t]))[0], further, 0.0))
-        if t >= 3 and all(_settled(rows[-1 - k], rows[-3 - k]) for k in (0, 1)):
+        prior = np.maximum(rows[-1] @ transitions, MIN_PRIOR)
+        rows.append(np.where(possible.at(np.array([t]))[0], prior, 0.0))
+        if t >= 3 and all(_has_converged(rows[-1 - k], rows[-3 - k]) for k in (0, 1)):
             break
     with np.errstate(divide="ignore"):
-        return ByPosition(np.log(np.array(rows)), period=min(2, len(rows)))
+        return PositionTable(np.log(np.array(rows)), period=min(2, len(rows)))
 
 
-def reachable(start: NDArray[np.bool_], transitions: NDArray[np.bool_], longest: int) -> ByPosition:
-    """Whether some path leads to each label at each position, up to the longest sequence."""
+def find_reachable(
+    start: NDArray[np.bool_], transitions: NDArray[np.bool_], longest: int
+) -> PositionTable:
+    """Find which labels some path reaches at each position, up to the longest sequence."""
     rows: list[Any] = [start]
     for t in range(1, longest):
         rows.append(np.any(rows[-1][:, np.newaxis] & transitions, axis=0))
-        # A row that equals the one two before repeats for ever, the next one with it.
+        # If a row equals the one two before, the last two rows repeat from here on.
         if t >= 2 and (rows[-1] == rows[-3]).all():
             break
-    return ByPosition(np.array(rows), period=min(2, len(rows)))
+    return PositionTable(np.array(rows), period=min(2, len(rows)))
 
 
-def alternates(start: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> bool:
-    """Whether no label can stand both at an even and at an odd position (open, close, open, ...)."""
-    # The labels met at even positions, and at odd ones, are complete after a step for each label.
+def is_alternating(start: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> bool:
+    """Return whether no label is possible both at even and at odd positions (open, close, open, ...)."""
+    # n_labels steps are enough to reach every label that can be reached at all.
     even, odd = start, np.any(start[:, np.newaxis] & transitions, axis=0)
     for _ in range(start.size):
         even = even | np.any(odd[:, np.newaxis] & transitions, axis=0)
@@ -85,5 +87,5 @@ def alternates(start: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> bool
     return bool(odd.any() and not (even & odd).any())
 
 
-def _settled(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-    return bool((np.abs(now - before) <= SETTLED * before).all())
+def _has_converged(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+    return bool((np.abs(now - before) <= RELATIVE_CHANGE * before).all())

@@ -1,7 +1,7 @@
 """ClassifierHMM: a hidden Markov model whose emissions are a classifier's posteriors.
 
-By Bayes' rule ``P_t(o | s) = P(s | o) P_t(o) / P_t(s)``, and ``P_t(o)`` is the same for all labels. So the
-score of a labeling, up to a constant of the observations, is::
+By Bayes' rule ``P_t(o | s) = P(s | o) P_t(o) / P_t(s)``, and ``P_t(o)`` is the same for all labels. The
+score of a labeling, up to a factor that depends on the observations only, is therefore::
 
     P_1(s_1) prod_{t>1} P(s_t | s_{t-1}) prod_t P(s_t | o_t) / P_t(s_t)
 
@@ -26,56 +26,66 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
-from seqlab.models._markov import count_chain, estimate_chain, follow_by_frequency
+from seqlab.models._markov import count_chain, estimate_chain, fill_empty_rows
 from seqlab.models._posteriors import (
     CLASSIFIER_CONSTRAINTS,
-    FLOOR,
-    checked_classifier,
+    MIN_POSTERIOR,
     fit_posteriors,
+    prepare_classifier,
 )
-from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
-from seqlab.models.combinators._propagation import SMALLEST, ByPosition, alternates, propagate
+from seqlab.models._structural_zeros import (
+    LEGAL_CONSTRAINTS,
+    find_legal_transitions,
+    log_or_forbidden,
+)
+from seqlab.models.combinators._propagation import (
+    MIN_PRIOR,
+    PositionTable,
+    is_alternating,
+    propagate_prior,
+)
 
 
 class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
-    """Any classifier, made coherent over the sequence by a hidden Markov model.
+    """Hidden Markov model whose emissions come from the posteriors of any classifier.
 
-    The classifier says which label a step looks like; transition frequencies say which labelings
-    are likely; Bayes' rule joins them. The score of a labeling is::
+    The classifier gives the probability of each label given the step, transition frequencies give the
+    probability of each labeling, and Bayes' rule combines them. The score of a labeling is::
 
         log P_1(s_1) + sum_{t>1} log P(s_t | s_{t-1}) + sum_t [log P(s_t | o_t) - log P_t(s_t)]
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Gives ``P(label | step)``; it may look at any window. ``LogisticRegression(max_iter=1000)``
-        where None.
+        Gives ``P(label | step)``; its features may come from a window around the step. None stands for
+        ``LogisticRegression(max_iter=1000)``.
     divide_by_prior : bool or {"propagated", "marginal"}, default="propagated"
-        The ``P_t(s)`` that is divided out: "propagated" (or True) through the chain from its first
-        step, "marginal" the frequency of the label in training, False none (the classifier's
-        posterior then stands for the emission as it is, and frequent labels count twice).
+        The prior ``P_t(s)`` that posteriors are divided by: "propagated" (or True) through the chain from
+        the first step; "marginal", the frequency of the label in training; False for no division (the
+        posterior itself is the emission, and the frequency of a label counts twice).
     smoothing : float, default=0.1
-        Added to the count of every legal first label and transition. (What follows a label that training
-        shows at ends of sequences only: labels as frequent as they are altogether.)
+        Added to the count of every legal first label and transition. A label that training shows only
+        at the end of sequences is followed by labels in proportion to their overall frequency.
     constraints : str, Mask or None, default="auto"
-        Structural zeros: what may not follow has probability exactly 0. None: anything may; "seen": what
-        training shows; the name of a tag scheme ("IOB2") or a `seqlab.inference.Mask` over
-        ``classes_``: what it says. "auto": open/close decisions (`seqlab.data.open_close`) follow their
-        diagram; of other labels a transition is impossible if it was never seen though
-        independent labels would have shown it ten times.
+        Structural zeros: transitions that are not allowed have probability exactly 0. None allows all;
+        "seen", those in the training data; the name of a tag scheme ("IOB2") or a
+        `seqlab.inference.Mask` over ``classes_``, what it allows. With "auto", open/close decisions
+        (`seqlab.data.open_close`) follow their state diagram; for other labels, a transition is impossible
+        if training does not show it although independent labels would show it ten times. Occurrences
+        are counted without sample weights.
     calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
-        Whether the classifier is wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
-        for a classifier without ``predict_proba``.
+        Method of ``CalibratedClassifierCV``, which wraps the classifier; None does not wrap it. "auto" uses
+        "sigmoid" for a classifier without ``predict_proba``.
     n_jobs : int, default=None
-        Threads of prediction (the classifier is then called from several).
+        Threads of prediction; with several, the classifier is called from several threads.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
-    classifier_ : fitted classifier, or None where training showed one label only
-        For a chain that alternates between two sets of labels, the list of both.
+    classifier_ : fitted classifier, or None if training shows a single label
+        A list of two if the chain alternates between two sets of labels.
     transitions_ : array of shape (n_labels, n_labels)
-        Probability of each label (column) after each (row); exactly 0 where impossible.
+        Probability of each label (column) after each (row); exactly 0 if impossible.
     start_ : array of shape (n_labels,)
         Probability of each label at the first step.
     may_end_ : boolean array of shape (n_labels,)
@@ -83,7 +93,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
     marginal_ : array of shape (n_labels,)
         Frequency of the labels in training.
     posteriors_ : list of StepPosteriors
-        The classifiers with their columns put in the order of ``classes_``.
+        The classifiers with their columns in the order of ``classes_``.
 
     See Also
     --------
@@ -92,18 +102,17 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
 
     Notes
     -----
-    `predict_proba` is forward-backward over the same scores: ``P(s_t | all observations)`` if the steps
-    were independent given their labels. A classifier that looks at neighbours counts evidence more
-    than once, so take it for a ranking rather than a calibrated probability. The scores of
-    `predict_nbest` are the formula above, not normalised.
+    `predict_proba` runs forward-backward over the same scores. The result is ``P(s_t | all observations)``
+    if the steps are independent given their labels. A classifier whose features come from neighbouring
+    steps uses the same evidence more than once; its results are a ranking rather than calibrated
+    probabilities. The scores of `predict_nbest` are the formula above, not normalised.
 
-    A label that cannot occur at step t (``P_t(s) = 0``: a close decision where opens stand) is forbidden
-    there; where no label can be both at an even and at an odd position, each of the two sets of labels
-    has a classifier of its own (one for opens, one for closes).
+    A label that cannot occur at step t (``P_t(s) = 0``, such as a close decision in the place of an open
+    decision) is forbidden there. If no label can occur both at even and at odd positions, each of the
+    two sets of labels has its own classifier (one for open decisions, one for close decisions).
 
-    A classifier that does not know its position has learned the label frequencies of all steps together,
-    so that ``divide_by_prior="marginal"`` may serve it better, above all where every sequence begins
-    with the same label.
+    A classifier without position features learns the label frequencies of all steps together. For it,
+    ``divide_by_prior="marginal"`` may be better, especially if every sequence begins with the same label.
 
     Posteriors are kept above 1e-12. Decoding costs O(T L^2) for T steps and L labels.
 
@@ -157,22 +166,20 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
-            Needs a classifier that takes sample weights.
+            The classifier must accept sample weights.
         """
         with self._fitting():
             data = self._read_training(X, y, sample_weight, lengths)
             offsets = data.X.offsets
-            classifier = checked_classifier(self.classifier, self.calibrate)
+            classifier = prepare_classifier(self.classifier, self.calibrate)
             counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
-            legal = find_legal(self, data, counts)
-            chain = estimate_chain(
-                follow_by_frequency(counts), legal, self.smoothing, with_end=False
-            )
+            legal = find_legal_transitions(self, data)
+            chain = estimate_chain(fill_empty_rows(counts), legal, self.smoothing, with_end=False)
             self.start_, self.transitions_, _ = chain
             self.may_end_ = legal.end
             position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)
             groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
-            n_kinds = 2 if alternates(self.start_ > 0, self.transitions_ > 0) else 1
+            n_kinds = 2 if is_alternating(self.start_ > 0, self.transitions_ > 0) else 1
             self.posteriors_ = []
             for kind in range(n_kinds):
                 rows = np.flatnonzero(position % n_kinds == kind)
@@ -192,7 +199,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
 
     @property
     def classifier_(self) -> Any:
-        """The fitted classifier, or both of a chain that alternates; None for one label only."""
+        """The fitted classifier, or the two of an alternating chain; None for a single label."""
         fitted = [each.classifier for each in self.posteriors_]
         return fitted[0] if len(fitted) == 1 else fitted
 
@@ -207,11 +214,11 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
             offsets = X.offsets[first : last + 1] - begin
             here = position[begin:stop]
             proba = self._posteriors(X.matrix[begin:stop], here, offsets)
-            # The floor also serves labels that a classifier was never shown: only the chain forbids.
-            unary = np.log(np.maximum(proba, FLOOR))
+            # Also for labels that the classifier was not trained on: only the chain forbids labels.
+            unary = np.log(np.maximum(proba, MIN_POSTERIOR))
             if prior is not None:
                 divisor = prior.at(here)
-                # A label that cannot be here is forbidden, not divided by 0.
+                # A label that is impossible here is forbidden, not divided by 0.
                 unary = np.where(np.isneginf(divisor), -np.inf, unary - divisor)
             return ChainScores(unary, transitions, start, end, offsets)
 
@@ -220,7 +227,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
     def _posteriors(
         self, matrix: Any, position: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """``P(label | step)`` of some sequences, each step asked of its classifier."""
+        """Return ``P(label | step)`` of some sequences, from the classifier of each position."""
         steps = np.arange(position.size)
         if len(self.posteriors_) == 1:
             return self.posteriors_[0].proba(matrix, steps, offsets)
@@ -230,12 +237,12 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
             out[rows] = posteriors.proba(matrix[rows], rows, offsets)
         return out
 
-    def _log_prior(self, longest: int) -> ByPosition | None:
-        """The prior to divide by at each position, in logarithms; None where nothing is divided."""
+    def _log_prior(self, longest: int) -> PositionTable | None:
+        """Return the log-prior to divide by at each position, None for no division."""
         if self.divide_by_prior == "marginal":
-            # A label of weight 0 only: nothing is known of its frequency.
-            marginal = np.maximum(self.marginal_, SMALLEST)
-            return ByPosition(np.log(marginal)[np.newaxis], period=1)
+            # The frequency is 0 for a label that occurs only with weight 0.
+            marginal = np.maximum(self.marginal_, MIN_PRIOR)
+            return PositionTable(np.log(marginal)[np.newaxis], period=1)
         if self.divide_by_prior:  # True or "propagated"
-            return propagate(self.start_, self.transitions_, longest)
+            return propagate_prior(self.start_, self.transitions_, longest)
         return None

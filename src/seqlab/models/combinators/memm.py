@@ -28,13 +28,13 @@ from seqlab.inference.history_beam import check_history, history_beam, history_c
 from seqlab.metrics.threshold import MinError, min_error_threshold
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._markov import Legal
-from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier, fit_posteriors
+from seqlab.models._markov import LegalTransitions
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, fit_posteriors, prepare_classifier
 from seqlab.models.combinators._history import HistoryColumns, LocalModel
 from seqlab.models.combinators._projections import Projections, fit_projections
 from seqlab.structures.chain import previous_codes
 
-# Histories up to which "auto" keeps them all: an exact search costs this many times a plain one.
+# With at most this many histories, "auto" decodes exactly. Larger: slower, but exact for more models.
 EXACT_HISTORIES = 100
 
 
@@ -47,42 +47,42 @@ def _decodes_by_chain(self: MEMM) -> bool:
 
 
 class MEMM(DistributionMixin, ChainLabeler):
-    """Maximum-entropy Markov model: a classifier that also sees the labels before.
+    """Maximum-entropy Markov model: a classifier with the previous labels as features.
 
-    ``P(y | x) = prod_t p(y_t | y_{t-1}, ..., y_{t-k}, x_t)``, trained on the true labels before each step and
+    ``P(y | x) = prod_t p(y_t | y_{t-1}, ..., y_{t-k}, x_t)``, trained with the true previous labels and
     decoded over the predicted ones.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        The local model. ``LogisticRegression(max_iter=1000)``, the maximum-entropy model, where None.
+        The local model. None stands for ``LogisticRegression(max_iter=1000)``, the maximum-entropy model.
     history : int, default=1
-        How many labels the classifier looks back at; 0 is the classifier alone.
+        Number of previous labels that the classifier sees; 0 is the classifier alone.
     transitions : {"feature", "models"}, default="feature"
-        Previous labels as further columns of one classifier, or one classifier per previous label
-        (labels further back, if any, stay columns).
+        Previous labels as additional columns of one classifier, or one classifier per previous label
+        (earlier labels, if any, remain columns).
     conjunction : bool, default=False
-        With a history of two or more: also a column for each combination of previous labels seen in
-        training.
+        With a history of two or more: adds a column for each combination of previous labels that
+        training shows.
     decoding : {"auto", "viterbi", "beam"}, default="auto"
-        Exact, or with the ``beam_width`` best histories of each step. "auto" is exact up to 100
-        possible histories (always, for a history of one label).
+        Exact, or with the ``beam_width`` best histories at each step. "auto" is exact for up to 100
+        possible histories, and always for a history of one label.
     beam_width : int, default=10
         Histories kept by the beam. Histories that agree in their last ``history`` labels count once.
     smoothing : float, default=1e-3
-        With one model per previous label: probability left to labels that its training steps do not show.
+        With one model per previous label: total probability of labels that its training steps do not show.
     calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
-        Whether the classifier is wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
-        for a classifier without ``predict_proba``.
+        Method of ``CalibratedClassifierCV``, which wraps the classifier; None does not wrap it. "auto" uses
+        "sigmoid" for a classifier without ``predict_proba``.
     n_jobs : int, default=None
-        Models fitted at a time (``transitions="models"``), and threads of exact decoding.
+        Models fitted in parallel (``transitions="models"``), and threads of exact decoding.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
     classifier_ : fitted classifier, or list of them by previous label and for first steps
     local_ : LocalModel
-        The classifier with its columns of history.
+        The classifier with its history columns.
 
     See Also
     --------
@@ -91,15 +91,15 @@ class MEMM(DistributionMixin, ChainLabeler):
 
     Notes
     -----
-    `predict_proba` exists for a history of at most one label, `predict_nbest` and `decision_function` where
-    decoding also is exact; `sequence_log_proba` and `local_proba` exist always.
+    `predict_proba` exists for a history of at most one label, `predict_nbest` and `decision_function` if
+    decoding is also exact; `sequence_log_proba` and `local_proba` always exist.
 
-    An MEMM trains on true previous labels and predicts from its own: where labels come in long runs
-    it may learn to copy the last one and never recover from a mistake. Fewer features do not help;
+    An MEMM is trained with true previous labels but predicts from its own. If labels come in long runs,
+    it may learn to copy the previous one and never recover from a mistake. Fewer features do not help;
     `LinearChainCRF` or stacking do.
 
-    Decoding costs O(T L^2) classifier rows for a history of one label (a logistic regression only O(T L):
-    the features' share of its scores is the same for all histories) and O(T B L) with a beam of B.
+    Decoding costs O(T L^2) classifier rows for a history of one label (only O(T L) for a logistic
+    regression, whose feature scores are the same for all histories) and O(T B L) with a beam of B.
 
     References
     ----------
@@ -158,7 +158,7 @@ class MEMM(DistributionMixin, ChainLabeler):
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
-            Needs a classifier that takes sample weights.
+            The classifier must accept sample weights.
         """
         with self._fitting():
             data = self._read_training(X, y, sample_weight, lengths)
@@ -169,7 +169,7 @@ class MEMM(DistributionMixin, ChainLabeler):
 
     def _fit_local(self, data: TrainingData, weights: Any) -> LocalModel:
         n_labels, offsets = self.classes_.size, data.X.offsets
-        classifier = checked_classifier(self.classifier, self.calibrate)
+        classifier = prepare_classifier(self.classifier, self.calibrate)
         by_previous = self.transitions == "models" and self.history > 0
         histories = history_codes(data.codes, offsets, n_labels, self.history)
         combined = self.conjunction and self.history > 1
@@ -181,7 +181,7 @@ class MEMM(DistributionMixin, ChainLabeler):
         )
         matrix = data.X.matrix
         if columns.n_columns:
-            matrix = columns.beside(matrix, histories)
+            matrix = columns.append_to(matrix, histories)
         groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
         if not by_previous:
             model: Any = fit_posteriors(
@@ -189,14 +189,14 @@ class MEMM(DistributionMixin, ChainLabeler):
             )
         else:
             every = np.ones(n_labels, dtype=bool)
-            anything = Legal(every, np.ones((n_labels, n_labels), dtype=bool), every)
+            unrestricted = LegalTransitions(every, np.ones((n_labels, n_labels), dtype=bool), every)
             model = fit_projections(
                 classifier,
                 matrix,
                 data.codes,
                 previous_codes(data.codes, offsets),
                 self.classes_,
-                anything,
+                unrestricted,
                 smoothing=self.smoothing,
                 weights=weights,
                 groups=groups,
@@ -218,15 +218,15 @@ class MEMM(DistributionMixin, ChainLabeler):
             begin, stop = int(X.offsets[first]), int(X.offsets[last])
             offsets = X.offsets[first : last + 1] - begin
             steps = np.arange(stop - begin)
-            local = self.local_.of(X.matrix[begin:stop], offsets)
+            local = self.local_.bind(X.matrix[begin:stop], offsets)
             if self.history == 0:
                 unary = local(steps, np.zeros_like(steps))
                 return ChainScores(unary, no_transitions, offsets=offsets)
-            opening = offsets[:-1][np.diff(offsets) > 0]
+            first_steps = offsets[:-1][np.diff(offsets) > 0]
             unary = np.zeros((steps.size, n_labels))
-            unary[opening] = local(opening, np.full_like(opening, n_labels))
+            unary[first_steps] = local(first_steps, np.full_like(first_steps, n_labels))
             pairwise = np.zeros((steps.size, n_labels, n_labels))
-            if opening.size < steps.size:
+            if first_steps.size < steps.size:
                 for label in range(n_labels):
                     pairwise[:, label] = local(steps, np.full_like(steps, label))
             return ChainScores(unary, pairwise, offsets=offsets)
@@ -245,7 +245,7 @@ class MEMM(DistributionMixin, ChainLabeler):
             self.decoding == "auto" and n_histories <= EXACT_HISTORIES
         )
         width = n_histories if exact else self.beam_width
-        local = self.local_.of(X.matrix, X.offsets)
+        local = self.local_.bind(X.matrix, X.offsets)
         return history_beam(local, X.offsets, n_labels, self.history, width, mask=mask).labels
 
     predict_proba = available_if(_is_chain)(DistributionMixin.predict_proba)
@@ -255,9 +255,9 @@ class MEMM(DistributionMixin, ChainLabeler):
     def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> NDArray[np.float64]:
         """Log-probability of each given labeling.
 
-        A labeling with a label that was not seen in training has probability 0 (``-inf``). Where
-        labels are unknown or partly known, which needs a history of at most one label, the probability
-        is of all labelings that agree.
+        A labeling with a label that was not seen in training has probability 0 (``-inf``). With a
+        history of at most one label, labels may be unknown or partly known: the probability is then
+        the sum over all labelings that agree.
 
         Parameters
         ----------
@@ -278,18 +278,18 @@ class MEMM(DistributionMixin, ChainLabeler):
         return np.bincount(owner, at, minlength=len(sequences)).astype(np.float64)
 
     def local_proba(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
-        """Probability of each label at each step, given the labels before it.
+        """Probability of each label at each step, given the previous labels.
 
         Parameters
         ----------
         X, lengths : see `predict`
         y : list of label sequences, optional
-            The labels before; those that `predict` finds where not given.
+            The previous labels; by default those that `predict` returns.
 
         Returns
         -------
-        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
-            Columns in the order of ``classes_``. Not marginals: `predict_proba` gives those.
+        list of arrays of shape (n_steps, n_labels), or one stacked array if X is stacked
+            Columns in the order of ``classes_``. These are not marginals; see `predict_proba`.
         """
         sequences, layout = self._read(X, lengths)
         if y is None:
@@ -305,16 +305,16 @@ class MEMM(DistributionMixin, ChainLabeler):
     def min_error(self, X: Any, y: Any, *, pos_label: Any = None, lengths: Any = None) -> MinError:
         """Smallest error of any threshold on the probability of the positive label, for two labels.
 
-        The probability is that of `local_proba`: given the *predicted* label before. The threshold is
-        swept over the data given, so that the error flatters; it says how well the model
-        could separate the two labels.
+        The probability is that of `local_proba`, given the *predicted* previous label. The threshold is
+        chosen on the given data, so the error is optimistic: it measures how well the model can separate
+        the two labels.
 
         Parameters
         ----------
         X, lengths : see `predict`
         y : list of label sequences
         pos_label : label, optional
-            The second of ``classes_`` where not given.
+            By default the second of ``classes_``.
 
         Returns
         -------
@@ -324,22 +324,22 @@ class MEMM(DistributionMixin, ChainLabeler):
         sequences, layout = self._read(X, lengths)
         if self.classes_.size != 2:
             raise InputError(
-                f"a threshold separates two labels, this model has {self.classes_.size}"
+                f"min_error needs a model with two labels, but this one has {self.classes_.size}"
             )
         positive = 1
         if pos_label is not None:
-            where = np.flatnonzero(self.classes_ == pos_label)
-            if where.size == 0:
+            matches = np.flatnonzero(self.classes_ == pos_label)
+            if matches.size == 0:
                 raise InputError(f"pos_label={pos_label!r} is not a label of this model")
-            positive = int(where[0])
+            positive = int(matches[0])
         gold = self._read_labels(y, sequences, layout).codes
         proba = np.exp(self._local_scores(sequences, self._predict_codes(sequences)))
-        # A label that training did not show is never the positive one.
+        # A label that was not seen in training is not the positive one.
         return min_error_threshold(
             (gold == positive).astype(int).tolist(), proba[:, positive], pos_label=1
         )
 
     def _local_scores(self, X: Sequences, codes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """``log P(label | step, history)`` of every step, the history taken from ``codes``."""
+        """Return ``log P(label | step, history)`` of every step, with histories from ``codes``."""
         histories = history_codes(codes, X.offsets, self.classes_.size, self.history)
-        return self.local_.of(X.matrix, X.offsets)(np.arange(X.n_steps), histories)
+        return self.local_.bind(X.matrix, X.offsets)(np.arange(X.n_steps), histories)

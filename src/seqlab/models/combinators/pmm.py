@@ -2,8 +2,8 @@
 
     P(s | o) = P_1(s_1 | o_1) prod_{t>1} P_{s_{t-1}}(s_t | o_t)
 
-with a classifier ``P_{s'}`` trained on the steps that follow label ``s'`` and one, ``P_1``, trained on first
-steps.
+with a classifier ``P_{s'}`` trained on the steps that follow label ``s'``, and another, ``P_1``, trained on
+first steps.
 
 References
 ----------
@@ -23,45 +23,48 @@ from sklearn.utils._param_validation import Interval
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._markov import count_chain
-from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
-from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
+from seqlab.models._structural_zeros import (
+    LEGAL_CONSTRAINTS,
+    find_legal_transitions,
+    log_or_forbidden,
+)
 from seqlab.models.combinators._projections import fit_projections
-from seqlab.models.combinators._propagation import reachable
+from seqlab.models.combinators._propagation import find_reachable
 from seqlab.structures.chain import previous_codes
 
 
 class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
-    """Any classifier, made coherent over the sequence by conditioning on the previous label.
+    """Markov model with one classifier per previous label.
 
-    ``P(s | o) = P_1(s_1 | o_1) prod_{t>1} P(s_t | s_{t-1}, o_t)``: for every label one classifier of the
-    steps that follow it (its *projection*), and one for first steps.
+    ``P(s | o) = P_1(s_1 | o_1) prod_{t>1} P(s_t | s_{t-1}, o_t)``: each label has a classifier of the steps
+    that follow it (its *projection*), and first steps have another.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, default=None
-        Cloned for every projection. ``LogisticRegression(max_iter=1000)`` where None.
+        Cloned for every projection. None stands for ``LogisticRegression(max_iter=1000)``.
     smoothing : float, default=1e-3
-        Probability that a projection leaves, in equal shares, to the legal labels its training steps do not
-        show. A projection with one label gives that label ``1 - smoothing``. With 0, what was not
-        seen after a label cannot follow it.
+        Total probability, in equal parts, of the legal labels that the training steps of a projection do
+        not show. In a projection with a single label, that label has probability ``1 - smoothing``. With
+        0, a label that training does not show after another cannot follow it.
     constraints : str, Mask or None, default="auto"
-        Structural zeros: what may not follow has probability exactly 0. "auto", "seen", a tag scheme, a
-        `seqlab.inference.Mask` or None (anything may follow), as in `ClassifierHMM`. A label with
-        one legal successor needs no classifier.
+        Structural zeros: transitions that are not allowed have probability exactly 0. "auto", "seen", a
+        tag scheme, a `seqlab.inference.Mask` or None (all are allowed), as in `ClassifierHMM`. A label
+        with a single legal successor needs no classifier.
     calibrate : {"auto", "sigmoid", "isotonic"} or None, default="auto"
-        Whether the classifiers are wrapped in ``CalibratedClassifierCV``, and how. "auto": sigmoid
-        for a classifier without ``predict_proba``.
+        Method of ``CalibratedClassifierCV``, which wraps the classifiers; None does not wrap them. "auto"
+        uses "sigmoid" for a classifier without ``predict_proba``.
     n_jobs : int, default=None
-        Projections fitted at a time, and threads of prediction.
+        Projections fitted in parallel, and threads of prediction.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
     classifiers_ : list of length n_labels + 1
-        Fitted classifiers by previous label, then the one of first steps; None where none was needed.
+        Fitted classifiers by previous label, then the one of first steps; None if none is needed.
     projections_ : Projections
-        The same with what is known without a classifier.
+        The classifiers, together with the distributions that need no classifier.
     may_follow_ : boolean array of shape (n_labels, n_labels)
         Which labels (columns) may follow which (rows).
     may_start_, may_end_ : boolean arrays of shape (n_labels,)
@@ -74,14 +77,14 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
 
     Notes
     -----
-    The model is normalised step by step, so that it cannot revise an early decision by what comes
-    later (label bias): where a label has one legal successor the observation is not even looked at. A
-    label that training never shows with a successor is followed by labels as frequent as they
-    are altogether. Where some labels cannot be last (open/close decisions), the probabilities are
-    conditional on an ending that can.
+    The model is normalised at each step, so later observations cannot change the probability of an
+    earlier label (label bias): if a label has a single legal successor, the observation has no effect. A
+    label that nothing follows in training is followed by labels in proportion to their overall frequency.
+    If some labels cannot be last (open/close decisions), the probabilities are conditional on a last
+    label that can.
 
-    Training costs the sum of the projections, that is one pass over the data; decoding L classifier
-    calls per step and O(T L^2). Posteriors are kept above 1e-12.
+    Every step is used once in training; decoding costs L classifier calls per step and O(T L^2).
+    Posteriors are kept above 1e-12.
 
     References
     ----------
@@ -132,14 +135,13 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
-            Needs a classifier that takes sample weights.
+            The classifier must accept sample weights.
         """
         with self._fitting():
             data = self._read_training(X, y, sample_weight, lengths)
             offsets = data.X.offsets
-            classifier = checked_classifier(self.classifier, self.calibrate)
-            counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
-            legal = find_legal(self, data, counts)
+            classifier = prepare_classifier(self.classifier, self.calibrate)
+            legal = find_legal_transitions(self, data)
             self.projections_ = fit_projections(
                 classifier,
                 data.X.matrix,
@@ -164,23 +166,23 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
         n_labels = self.classes_.size
         end = log_or_forbidden(self.may_end_)
         position = np.arange(X.n_steps) - np.repeat(X.offsets[:-1], X.lengths)
-        possible = reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))
+        possible = find_reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))
 
         def scores(first: int, last: int) -> ChainScores:
             begin, stop = int(X.offsets[first]), int(X.offsets[last])
             offsets = X.offsets[first : last + 1] - begin
             matrix, steps = X.matrix[begin:stop], np.arange(stop - begin)
-            opening = offsets[:-1][np.diff(offsets) > 0]
-            proba = self.projections_.proba(n_labels, matrix[opening], opening, offsets)
+            first_steps = offsets[:-1][np.diff(offsets) > 0]
+            proba = self.projections_.proba(n_labels, matrix[first_steps], first_steps, offsets)
             unary = np.zeros((steps.size, n_labels))
-            unary[opening] = log_or_forbidden(proba)
+            unary[first_steps] = log_or_forbidden(proba)
             pairwise = np.zeros((steps.size, n_labels, n_labels))
-            inner = np.flatnonzero(position[begin:stop] > 0)
-            # Only where the label can have come before: every second step, for an open decision.
-            before = possible.at(position[begin:stop][inner] - 1)
+            later = np.flatnonzero(position[begin:stop] > 0)
+            # Only for steps before which the label is possible: every second step, for an open decision.
+            before = possible.at(position[begin:stop][later] - 1)
             for label in range(n_labels):
-                rows = inner[before[:, label]]
-                if rows.size == inner.size:
+                rows = later[before[:, label]]
+                if rows.size == later.size:
                     pairwise[:, label] = self.projections_.proba(label, matrix, steps, offsets)
                 elif rows.size:
                     found = self.projections_.proba(label, matrix[rows], rows, offsets)

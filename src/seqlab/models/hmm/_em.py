@@ -23,7 +23,7 @@ from seqlab.data.errors import PlacedError
 from seqlab.inference import ChainScores, Mask, expected_transitions, path_scores
 from seqlab.models._markov import (
     ChainCounts,
-    Legal,
+    LegalTransitions,
     MarkovChain,
     chain_log_prior,
     count_chain,
@@ -123,7 +123,7 @@ class HMMFit:
     Parameters
     ----------
     data : Part
-    legal : Legal
+    legal : LegalTransitions
     smoothing : float
         Of the chain; the emissions have their own.
     with_end : bool
@@ -131,7 +131,7 @@ class HMMFit:
     """
 
     data: Part
-    legal: Legal
+    legal: LegalTransitions
     smoothing: float
     with_end: bool
     n_jobs: int | None

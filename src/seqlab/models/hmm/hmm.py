@@ -30,8 +30,12 @@ from seqlab.inference import ChainScores, Mask, log_partition, sample
 from seqlab.learning import Monitor
 from seqlab.models._base import TrainingData
 from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._markov import Legal, MarkovChain, count_chain
-from seqlab.models._structural_zeros import LEGAL_CONSTRAINTS, find_legal, log_or_forbidden
+from seqlab.models._markov import MarkovChain
+from seqlab.models._structural_zeros import (
+    LEGAL_CONSTRAINTS,
+    find_legal_transitions,
+    log_or_forbidden,
+)
 from seqlab.models.hmm._discrete_emissions import (
     BernoulliEmissions,
     CategoricalEmissions,
@@ -223,7 +227,7 @@ class HMM(DistributionMixin, ChainLabeler):
             data = self._read_training(X, y, sample_weight, lengths)
             if isinstance(self.vectorizer_, SymbolVectorizer) and self.vectorizer_.inner_:
                 self.vectorizer_ = self.vectorizer_.inner_
-            legal = self._find_legal(data)
+            legal = find_legal_transitions(self, data, with_end=self.model_end)
             emissions = self._new_emissions(data)
             part = Part(
                 emissions.prepare(data.X, training=True),
@@ -290,15 +294,6 @@ class HMM(DistributionMixin, ChainLabeler):
 
     def _read(self, X: Any, lengths: Any = None) -> tuple[Sequences, Layout]:
         return super()._read(wrap_strings(X, stacked=lengths is not None), lengths)
-
-    def _find_legal(self, data: TrainingData) -> Legal:
-        """The structural zeros that ``constraints`` mean for the labels of the data."""
-        # Unweighted: a sequence of weight 0 is still seen.
-        seen = count_chain(data.codes, data.X.offsets, np.ones(len(data.X)), self.classes_.size)
-        legal = find_legal(self, data, seen)
-        if self.model_end and isinstance(self.constraints, str) and self.constraints == "seen":
-            return legal._replace(end=seen.end > 0)
-        return legal
 
     def _new_emissions(self, data: TrainingData) -> Any:
         """The distribution for the data, without parameters yet."""

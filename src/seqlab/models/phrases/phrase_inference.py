@@ -35,7 +35,7 @@ from seqlab.inference.phrases.constraints import (
 from seqlab.inference.phrases.integer_program import limit_costs
 from seqlab.metrics import span_f1
 from seqlab.models._base import BaseLabeler
-from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, checked_classifier
+from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
 from seqlab.models.phrases._decisions import Decisions, held_out_posteriors, used_columns
 from seqlab.models.phrases._targets import (
     decision_codes,
@@ -375,10 +375,10 @@ class PhraseInference(BaseLabeler):
         """The open and the close decisions of the training data."""
         codes = decision_codes(gold, int(offsets[-1]), len(self.types_))
         groups = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-        open_classifier = checked_classifier(self.classifier, self.calibrate)
+        open_classifier = prepare_classifier(self.classifier, self.calibrate)
         close_classifier = open_classifier
         if self.close_classifier is not None:
-            close_classifier = checked_classifier(self.close_classifier, self.calibrate)
+            close_classifier = prepare_classifier(self.close_classifier, self.calibrate)
         kinds = []
         self.columns_ = []
         for i, (classes, classifier) in enumerate(
