@@ -1,3 +1,5 @@
+"""Conversion of every accepted form of X, and the errors for what is not accepted."""
+
 import gc
 import weakref
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqlab.data import InputError, Sequences
-from seqlab.data.convert import Layout, as_sequences, frame_records, input_kind
+from seqlab.data.convert import Layout, as_sequences, frame_records
 from seqlab.features import SequenceVectorizer
 
 A = np.arange(6.0).reshape(3, 2)
@@ -64,7 +66,6 @@ def test_list_forms_agree(name):
     assert np.array_equal(dense(sequences), np.vstack([A, B]))
     assert sequences.offsets.tolist() == [0, 3, 4]
     assert layout == Layout(is_list=True)
-    assert input_kind(LIST_FORMS[name]) == "numeric"
 
 
 def test_object_array_and_iterators():
@@ -72,11 +73,9 @@ def test_object_array_and_iterators():
         sequences, layout = as_sequences(X)
         assert np.array_equal(sequences.matrix, np.vstack([A, B]))
         assert layout.is_list
-    with pytest.raises(InputError, match="consume"):
-        input_kind(iter([A]))
 
 
-def test_three_dimensions_are_equal_lengths():
+def test_a_3d_array_holds_sequences_of_equal_length():
     sequences, layout = as_sequences(np.arange(24).reshape(2, 3, 4))
     assert sequences.offsets.tolist() == [0, 3, 6]
     assert sequences.n_features == 4
@@ -96,7 +95,7 @@ def test_one_matrix_is_one_sequence(X):
     assert not layout.is_list
 
 
-def test_no_copy_of_what_is_right_already():
+def test_canonical_input_is_not_copied():
     assert np.shares_memory(as_sequences(A)[0].matrix, A)
     given_ = Sequences(A, [0, 3])
     assert as_sequences(given_)[0] is given_
@@ -124,7 +123,6 @@ def test_nullable_and_object_columns_are_numbers():
             "c": np.array([0.5, 2], dtype=object),
         }
     )
-    assert input_kind(mixed) == "numeric"
     assert as_sequences(mixed)[0].matrix.tolist() == [[1, 1, 0.5], [2, 0, 2]]
     with pytest.raises(InputError, match="NaN"):
         as_sequences(pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}))
@@ -151,7 +149,6 @@ SYMBOLIC = [
 
 @pytest.mark.parametrize("X", SYMBOLIC)
 def test_symbolic_goes_through_the_vectorizer(X):
-    assert input_kind(X) == "symbolic"
     vectorizer = SequenceVectorizer()
     for source in (X, iter(X), object_array(X)):
         sequences, layout = as_sequences(source, vectorizer=vectorizer, fit_vectorizer=True)
@@ -191,7 +188,7 @@ def test_stacked_bags_with_lengths(kind):
         as_sequences(flat, [1, 2])
 
 
-def test_stacked_bags_that_are_empty_or_no_bags():
+def test_stacked_steps_that_are_empty_or_not_bags():
     vectorizer = SequenceVectorizer().fit([[["a"]]])
     sequences, _ = as_sequences([[], ["a"], []], [2, 1], vectorizer=vectorizer)
     assert dense(sequences).tolist() == [[0], [1], [0]]
@@ -200,14 +197,14 @@ def test_stacked_bags_that_are_empty_or_no_bags():
     for X, message in [
         ([("to", "TO")], r"X\[0\] is a tuple.*Templates"),
         (["to"], r"X\[0\] is a string"),
-        ([[["a"]]], "lengths= belongs to one stacked matrix"),
-        ([[], [["a"]]], "lengths= belongs to one stacked matrix"),
+        ([[["a"]]], "lengths= is for one stacked matrix"),
+        ([[], [["a"]]], "lengths= is for one stacked matrix"),
     ]:
         with pytest.raises(InputError, match=message):
             as_sequences(X, [1], vectorizer=vectorizer)
 
 
-def test_nothing_but_empty_sequences_have_an_unknown_number_of_features():
+def test_if_all_sequences_are_empty_the_number_of_features_is_unknown():
     for X in ([[]], [[], []], iter([[]]), [np.zeros((0, 0)), []]):
         sequences, layout = as_sequences(X)
         assert layout == Layout(is_list=True, empty=True)
@@ -228,15 +225,15 @@ def test_frames_with_text_and_two_columns_of_one_name():
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
-def test_sparse_indices_outside_are_named(form):
-    broken = form(np.eye(2))
-    broken.indices[1] = 99
+def test_sparse_indices_out_of_range_are_named(form):
+    invalid = form(np.eye(2))
+    invalid.indices[1] = 99
     with pytest.raises(
         InputError, match=r"X\[1\].* has the (row|column) index 99, but there are 2"
     ):
-        as_sequences([sp.csr_matrix(np.eye(2)), broken])
+        as_sequences([sp.csr_matrix(np.eye(2)), invalid])
     with pytest.raises(InputError, match=r"X.* has the (row|column) index 99"):
-        as_sequences(broken, lengths=[1, 1])
+        as_sequences(invalid, lengths=[1, 1])
 
 
 def test_repeated_sparse_entries_are_summed():
@@ -248,7 +245,7 @@ def test_repeated_sparse_entries_are_summed():
     assert twice.nnz == 3
 
 
-def test_an_empty_bag_is_symbolic_for_a_model_of_symbols():
+def test_an_empty_bag_is_symbolic_if_there_is_a_vectorizer():
     vectorizer = SequenceVectorizer().fit([[["a"]]])
     sequences, _ = as_sequences([[[]], []], vectorizer=vectorizer)
     assert sequences.lengths.tolist() == [1, 0]
@@ -290,7 +287,7 @@ REJECTED = [
     ([[], A, sp.csr_matrix((2, 3))], r"X\[2\] has 3 features but X\[1\] has 2"),
     ([[[1, 2], [3]]], r"X\[0\]\[1\] has 1 features but X\[0\]\[0\] has 2"),
     ([[1, 2], [3]], r"X\[1\] has 1 features but X\[0\] has 2"),
-    ([[[1, 2]], [{"a": 1}]], r"X\[1\]\[0\] is a dict, but the steps before are rows of numbers"),
+    ([[[1, 2]], [{"a": 1}]], r"X\[1\]\[0\] is a dict, but earlier steps are rows of numbers"),
     ([A, [{"a": 1}]], r"X\[1\]\[0\] is a dict"),
     ([A, {"a": 1}], r"X\[1\] is a dict"),
     ([A, 3], r"X\[1\] is a number"),
@@ -314,8 +311,8 @@ REJECTED = [
     ([pd.Series(["to", "be"])], r"X\[0\] is a pandas Series, .* 2-D table"),
     ([A, pd.Series([1.0, 2.0])], r"X\[1\] is a pandas Series"),
     ([np.array(1.0)], r"X\[0\] is a number"),
-    ([frame(A), A], r"X\[1\] is no data frame but X\[0\] is a data frame"),
-    ([A, frame(A)], r"X\[1\] is a data frame but X\[0\] is no data frame"),
+    ([frame(A), A], r"X\[1\] is not a data frame but X\[0\] is one"),
+    ([A, frame(A)], r"X\[1\] is a data frame but X\[0\] is not:"),
     ([frame(A), frame(B, "ba")], r"X\[1\] has columns \['b', 'a'\] but X\[0\] has \['a', 'b'\]"),
     ([frame(A), pd.DataFrame({"a": ["x"], "b": ["y"]})], r"X\[1\] is a data frame with text"),
     (np.zeros((2, 0)), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required"),
@@ -334,7 +331,7 @@ def test_rejected(X, message):
         as_sequences(X)
 
 
-def test_what_cannot_be_a_number_is_a_type_error():
+def test_a_value_that_cannot_be_a_number_is_a_type_error():
     X = A.astype(object)
     X[0, 0] = {"foo": "bar"}
     with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
@@ -343,18 +340,18 @@ def test_what_cannot_be_a_number_is_a_type_error():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_not_finite_names_the_place(bad, form):
+def test_nan_and_infinity_are_named_by_position(bad, form):
     what = "NaN" if np.isnan(bad) else "infinity"
-    broken = A.copy()
-    broken[2, 1] = bad
+    invalid = A.copy()
+    invalid[2, 1] = bad
     with pytest.raises(InputError, match=rf"contains {what}: X\[1\] position 2 feature 1"):
-        as_sequences([form(A), form(broken)])
+        as_sequences([form(A), form(invalid)])
     with pytest.raises(InputError, match=rf"contains {what}: row 2 feature 1"):
-        as_sequences(form(broken))
-    assert as_sequences(form(broken), check_finite=False)[0].n_steps == 3
+        as_sequences(form(invalid))
+    assert as_sequences(form(invalid), check_finite=False)[0].n_steps == 3
 
 
-def test_large_finite_numbers_pass():
+def test_large_finite_numbers_are_accepted():
     as_sequences(np.full((3, 2), np.finfo(float).max))
 
 
@@ -388,14 +385,14 @@ def test_lengths_are_checked(lengths, message):
 
 
 @pytest.mark.parametrize("X", [[A, B], Sequences(A, [0, 3]), np.zeros((2, 3, 4)), [[{"a": 1}]]])
-def test_lengths_belong_to_stacked_input(X):
-    with pytest.raises(InputError, match="lengths= belongs to one stacked matrix"):
+def test_lengths_are_for_stacked_input(X):
+    with pytest.raises(InputError, match="lengths= is for one stacked matrix"):
         as_sequences(X, lengths=[1])
 
 
-def test_iterators_are_not_held():
+def test_sequences_of_an_iterator_are_not_kept():
     class Row(list):
-        pass  # unlike list, can be referred to weakly
+        pass  # unlike a list, it supports weak references
 
     alive = []
 

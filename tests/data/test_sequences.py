@@ -1,4 +1,4 @@
-"""Sequences: the internal form, its indexing and its way through scikit-learn's splitters."""
+"""Sequences: checks, indexing, blocks, and use with scikit-learn's splitters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dense(matrix):
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.booleans(), st.data())
-def test_indexing_is_that_of_the_list(lengths, sparse, data):
+def test_indexing_equals_indexing_of_a_list(lengths, sparse, data):
     sequences = make(lengths, sparse=sparse)
     items = [dense(m) for m in sequences]
     assert [len(item) for item in items] == lengths
@@ -47,7 +47,7 @@ def test_indexing_is_that_of_the_list(lengths, sparse, data):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_splitters_of_scikit_learn_take_it_as_it_is(sparse):
+def test_splitters_of_scikit_learn_accept_sequences(sparse):
     sequences = make([2, 1, 3, 4, 2, 5], sparse=sparse)
     y = list("abcdef")
     train, test, y_train, y_test = train_test_split(sequences, y, test_size=2, random_state=0)
@@ -126,8 +126,8 @@ def test_canonical_types_and_names():
 @pytest.mark.parametrize(
     ("matrix", "offsets", "words"),
     [
-        (np.eye(2), [0, 1], "offsets must run from 0 to the 2 steps"),
-        (np.eye(2), [1, 2], "offsets must run"),
+        (np.eye(2), [0, 1], "offsets must start at 0 and end at the 2 steps"),
+        (np.eye(2), [1, 2], "offsets must start"),
         (np.eye(2), [0, 2, 1, 2], "must not decrease"),
         (np.zeros(3), [0, 3], "Expected 2D array"),
         (sp.coo_array(np.zeros(3)), [0, 3], "Expected 2D array"),
@@ -141,17 +141,17 @@ def test_canonical_types_and_names():
         (np.eye(3), [0, None, 3], r"offsets\[1\] is None"),
         (np.eye(3), ["0", "3"], "offsets must be integers"),
         (np.eye(3), [[0], [1, 3]], "offsets must be a list of integers"),
-        (np.eye(3), 3, "offsets must run"),
-        (np.eye(3), [], "offsets must run"),
+        (np.eye(3), 3, "offsets must start"),
+        (np.eye(3), [], "offsets must start"),
     ],
 )
-def test_bad_parts(matrix, offsets, words):
+def test_invalid_matrix_or_offsets(matrix, offsets, words):
     with pytest.raises(InputError, match=words):
         Sequences(matrix, offsets)
 
 
-def broken(form="csr", *, indices=None, indptr=None):
-    """A 3 x 3 identity whose index arrays were changed behind SciPy's back."""
+def invalid(form="csr", *, indices=None, indptr=None):
+    """A 3 x 3 identity whose index arrays were changed without SciPy's checks."""
     matrix = sp.eye(3, format=form)
     if indices is not None:
         matrix.indices = np.array(indices)
@@ -167,25 +167,28 @@ def broken(form="csr", *, indices=None, indptr=None):
             sp.csr_matrix((np.ones(2), np.array([0, 99]), np.array([0, 1, 2])), shape=(2, 3)),
             r"matrix\[1\] has the column index 99, but there are 3 columns",
         ),
-        (broken(indices=[0, 1, -1]), r"matrix\[2\] has the column index -1"),
-        (broken(indices=[3, 1, 2]), r"matrix\[0\] has the column index 3"),
-        (broken(indices=[0, 2**40, 2]), r"matrix\[1\] has the column index 1099511627776"),
-        (broken("csc", indices=[0, 7, 2]), "matrix has the row index 7, but there are 3 rows"),
-        (broken("bsr", indices=[0, 7, 2]), r"matrix\[1\] has the column index 7"),
-        (broken(indptr=[0, 2, 1, 3]), "damaged CSR matrix: indptr must rise"),
-        (broken(indptr=[1, 1, 2, 3]), "damaged CSR"),
-        (broken(indptr=[0, 1, 2, 9]), "damaged CSR"),
-        (broken(indptr=[0, 1, 3]), "damaged CSR.*in 4 numbers"),
-        (broken("csc", indptr=[0, 9, 2, 3]), "damaged CSC"),
-        (broken(indices=[0, 1]), "damaged CSR"),
+        (invalid(indices=[0, 1, -1]), r"matrix\[2\] has the column index -1"),
+        (invalid(indices=[3, 1, 2]), r"matrix\[0\] has the column index 3"),
+        (invalid(indices=[0, 2**40, 2]), r"matrix\[1\] has the column index 1099511627776"),
+        (invalid("csc", indices=[0, 7, 2]), "matrix has the row index 7, but there are 3 rows"),
+        (invalid("bsr", indices=[0, 7, 2]), r"matrix\[1\] has the column index 7"),
+        (
+            invalid(indptr=[0, 2, 1, 3]),
+            "invalid CSR matrix: indptr must have 4 entries that increase",
+        ),
+        (invalid(indptr=[1, 1, 2, 3]), "invalid CSR"),
+        (invalid(indptr=[0, 1, 2, 9]), "invalid CSR"),
+        (invalid(indptr=[0, 1, 3]), "invalid CSR.*have 4 entries"),
+        (invalid("csc", indptr=[0, 9, 2, 3]), "invalid CSC"),
+        (invalid(indices=[0, 1]), "invalid CSR"),
     ],
 )
-def test_sparse_matrices_that_point_outside(matrix, words):
+def test_sparse_indices_out_of_range(matrix, words):
     with pytest.raises(InputError, match=words):
         Sequences(matrix, [0, matrix.shape[0]])
 
 
-def test_sparse_matrices_of_other_formats_that_point_outside():
+def test_sparse_indices_out_of_range_in_other_formats():
     coo = sp.eye(3, format="coo")
     coo.col[1] = -4
     lil = sp.eye(3, format="lil")
@@ -216,7 +219,7 @@ def test_repeated_entries_are_summed_on_a_copy():
     assert Sequences(twice, [0, 2]).matrix.nnz == 2
 
 
-def test_what_is_right_already_is_not_copied():
+def test_canonical_input_is_not_copied():
     unsorted = sp.csr_matrix((np.ones(2), np.array([1, 0], np.int32), [0, 2]), shape=(1, 2))
     for matrix in (sp.eye(3, format="csr"), unsorted):
         sequences = Sequences(matrix, [0, matrix.shape[0]])
@@ -224,7 +227,7 @@ def test_what_is_right_already_is_not_copied():
         assert np.shares_memory(sequences.matrix.indices, matrix.indices)
 
 
-def test_parts_of_sequences_are_as_canonical_as_the_whole():
+def test_parts_of_sequences_are_canonical():
     for sequences in (make([2, 0, 3]), make([2, 0, 3], sparse=True)):
         part = sequences[[2, 0, 2]]
         again = Sequences(part.matrix, part.offsets)
@@ -257,7 +260,7 @@ def test_from_list():
         ([[[1, 2], [3]]], r"items\[0\] must be numbers, steps x features"),
         ([np.eye(2), [{"w": "a"}]], r"items\[1\]"),
         ([[["w=a"]]], r"items\[0\] must be numbers"),
-        ([np.eye(3), broken(indices=[0, 5, 1])], r"items\[1\]\[1\] has the column index 5"),
+        ([np.eye(3), invalid(indices=[0, 5, 1])], r"items\[1\]\[1\] has the column index 5"),
     ],
 )
 def test_from_list_names_the_item(items, words):

@@ -1,8 +1,7 @@
-"""Numeric matrices out of one sequence or a list of sequences, and how to speak of values.
+"""Convert numeric sequences to float64 arrays or CSR matrices.
 
-The half of `seqlab.data.convert` that no longer asks what X is: rows of numbers, arrays, sparse
-matrices and numeric data frames become float64 arrays or CSR matrices, and what does not fit is
-named by sequence and position.
+The input is known to be numeric: rows of numbers, arrays, sparse matrices or numeric data frames. Errors
+name the sequence and the position. The functions that describe values in messages are here too.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data._canonical import Matrix, to_checked_csr
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Matrix, Sequences, checked_csr
+from seqlab.data.sequences import Sequences
 
 _TUPLE_HINT = (
     "tuples are columns such as (word, pos); build features with seqlab.Templates, "
@@ -31,11 +31,11 @@ RESHAPE_HINT = (
     "Reshape your data: array.reshape(-1, 1) if each step has a single feature, "
     "array.reshape(1, -1) if it is a single step"
 )
-_TEXT_HINT = "numbers are expected; for text give dicts, lists of strings or a data frame"
+_TEXT_HINT = "numbers are expected; for text, use dicts, lists of strings or a data frame"
 
 
 class InputTypeError(InputError, TypeError):
-    """A value of a type that cannot be a number; also a `TypeError`, as scikit-learn raises."""
+    """A value that cannot be converted to a number; also a `TypeError`, as scikit-learn raises."""
 
 
 def describe(value: Any) -> str:
@@ -59,7 +59,7 @@ def describe(value: Any) -> str:
 
 
 def refuse_step(step: Any, place: str) -> NoReturn:
-    """Raise the error that fits a step which is neither a dict, a bag of strings nor numbers."""
+    """Raise the error for a step that is neither a dict, nor a bag of strings, nor numbers."""
     if isinstance(step, tuple):
         raise InputError(f"{place} is a tuple: {_TUPLE_HINT}")
     if isinstance(step, str | bytes):
@@ -68,12 +68,12 @@ def refuse_step(step: Any, place: str) -> NoReturn:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a pandas data frame, found out without importing pandas."""
+    """Whether a value is a pandas data frame (pandas is not imported)."""
     return hasattr(value, "iloc") and hasattr(value, "columns")
 
 
 def refuse_series(item: Any, place: str) -> None:
-    """Raise an error if a sequence is a pandas Series of plain values: which axis would it be?"""
+    """Raise an error for a pandas Series of plain values, which could be one step or many."""
     if hasattr(item, "iloc") and not hasattr(item, "columns"):
         raise InputError(
             f"{place} is a pandas Series, but a sequence is a 2-D table, steps x features: wrap "
@@ -82,7 +82,7 @@ def refuse_series(item: Any, place: str) -> None:
 
 
 def check_columns(item: Any, place: str) -> None:
-    """Refuse a data frame with two columns of one name; other values pass."""
+    """Raise an error for a data frame in which two columns have the same name."""
     if not is_frame(item) or item.columns.is_unique:
         return
     name = item.columns[item.columns.duplicated()][0]
@@ -107,6 +107,7 @@ def frame_is_numeric(frame: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a number or a boolean, of Python or NumPy."""
     return isinstance(value, numbers.Number | np.bool_)
 
 
@@ -145,35 +146,33 @@ def stack_numeric(stream: Iterable[Any]) -> Sequences:
 
 def _check_same_columns(item: Any, columns: list[Any] | None, place: str, first: str) -> None:
     if is_frame(item) != (columns is not None):
-        here, there = ("a", "no") if is_frame(item) else ("no", "a")
+        here, there = ("a", "not") if is_frame(item) else ("not a", "one")
         raise InputError(
-            f"{place} is {here} data frame but {first} is {there} data frame: give one kind"
+            f"{place} is {here} data frame but {first} is {there}: all sequences must be of one kind"
         )
     if columns is not None and list(item.columns) != columns:
         raise InputError(f"{place} has columns {list(item.columns)} but {first} has {columns}")
 
 
 def _sequence_matrix(item: Any, place: str) -> Matrix:
-    """Matrix of one sequence of a list of sequences."""
+    """Convert one of a list of sequences."""
     if not (sp.issparse(item) or is_frame(item) or isinstance(item, np.ndarray)):
         if isinstance(item, str | bytes | Mapping | Set) or not isinstance(item, Iterable):
             raise InputError(
                 f"{place} is {describe(item)}, but a sequence is a list of steps. {WRAP_HINT}"
             )
         refuse_series(item, place)
-        return rows_matrix(list(item), place)
+        return to_row_matrix(list(item), place)
     if is_frame(item) and not frame_is_numeric(item):
-        raise InputError(
-            f"{place} is a data frame with text, but the sequences before hold numbers"
-        )
-    matrix = numeric_matrix(item, place)
+        raise InputError(f"{place} is a data frame with text, but earlier sequences hold numbers")
+    matrix = to_matrix(item, place)
     if matrix.ndim != 2:
         raise InputError(f"{place} is a {matrix.ndim}-D array, but a sequence is steps x features")
     return matrix
 
 
-def rows_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
-    """Matrix of a list of rows of numbers."""
+def to_row_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
+    """Convert a list of rows of numbers."""
     if not rows:
         return np.zeros((0, 0))
     width = None
@@ -183,8 +182,8 @@ def rows_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
             row, Collection
         ):
             raise InputError(
-                f"{where} is {describe(row)}, but the steps before are rows of numbers: one kind "
-                "of step in all of X"
+                f"{where} is {describe(row)}, but earlier steps are rows of numbers: all steps of X "
+                "must be of one kind"
             )
         if isinstance(row, tuple) and place != "X":
             refuse_step(row, where)
@@ -192,7 +191,7 @@ def rows_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
             width = len(row)
         if len(row) != width:
             raise InputError(f"{where} has {len(row)} features but {place}[0] has {width}")
-    matrix = numeric_matrix(rows, place)
+    matrix = to_matrix(rows, place)
     if matrix.ndim != 2:
         raise InputError(
             f"{place} has {matrix.ndim} levels of lists, but a step is a row of numbers"
@@ -200,20 +199,20 @@ def rows_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
     return matrix
 
 
-def numeric_matrix(item: Any, place: str) -> Any:
-    """Float64 array or CSR matrix of anything numeric, without copying what is right already."""
+def to_matrix(item: Any, place: str) -> Any:
+    """Convert to a float64 array or CSR matrix, without a copy if the input already is one."""
     if is_frame(item):
         return _frame_matrix(item, place)
     try:
         array = item if sp.issparse(item) else np.asarray(item)
-    except ValueError:  # a list among the numbers
+    except ValueError:  # one of the entries is a list
         _refuse_entries(item, place)
         raise
     kind = array.dtype.kind
     if kind == "c":
         raise InputError(f"Complex data not supported: {place} has dtype {array.dtype}")
     if sp.issparse(array):
-        return checked_csr(array, place)
+        return to_checked_csr(array, place)
     if kind == "O":
         return _object_matrix(array, place)
     if kind not in "biuf":
@@ -234,7 +233,7 @@ def _frame_matrix(frame: Any, place: str) -> NDArray[np.float64]:
 
 
 def _refuse_entries(rows: list[Any], place: str) -> None:
-    """Raise the error that names the first entry of the rows which is no number."""
+    """Raise an error that names the first entry that is not a number."""
     for position, row in enumerate(rows):
         for feature, value in enumerate(row):
             if not is_number(value):
@@ -245,17 +244,17 @@ def _refuse_entries(rows: list[Any], place: str) -> None:
 
 
 def _object_matrix(array: NDArray[np.object_], place: str) -> NDArray[np.float64]:
-    """Numbers out of an array of Python objects."""
+    """Convert an array of Python objects."""
     for where, value in np.ndenumerate(array):
         if isinstance(value, complex | np.complexfloating):
-            raise InputError(f"Complex data not supported: {_spot(place, where)}")
+            raise InputError(f"Complex data not supported: {_entry_name(place, where)}")
         if isinstance(value, str | bytes):
-            raise InputError(f"{_spot(place, where)} is {describe(value)}, but {_TEXT_HINT}")
+            raise InputError(f"{_entry_name(place, where)} is {describe(value)}, but {_TEXT_HINT}")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         for where, value in np.ndenumerate(array):
-            _check_number(value, _spot(place, where))
+            _check_number(value, _entry_name(place, where))
         raise
 
 
@@ -268,14 +267,14 @@ def _check_number(value: Any, place: str) -> None:
         raise InputTypeError(f"{place} is not a number: {error}") from None
 
 
-def _spot(place: str, where: tuple[int, ...]) -> str:
-    """Name of an entry of an array: ``X[2][0] feature 1``."""
+def _entry_name(place: str, where: tuple[int, ...]) -> str:
+    """Name of an array entry in messages: ``X[2][0] feature 1``."""
     *outer, last = where
     return f"{place}{''.join(f'[{i}]' for i in outer)} feature {last}"
 
 
 def frame_names(item: Any) -> NDArray[np.object_] | None:
-    """Column names of a data frame whose names are strings."""
+    """Column names of a data frame, or None unless all of them are strings."""
     if not is_frame(item) or not all(isinstance(name, str) for name in item.columns):
         return None
     return np.array(list(item.columns), dtype=object)

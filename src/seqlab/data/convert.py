@@ -1,52 +1,56 @@
-"""Conversion of whatever a user calls X into `Sequences`: once, at the border.
+"""Convert X, in any of the accepted forms, to `Sequences`.
 
-Three questions are asked of X, in this order, and nothing is guessed twice:
+1. The form: a list (tuple, object array, iterator) of sequences, a 3-D array, one stacked matrix with
+   ``lengths=``, or a single matrix, which is one sequence. `Layout` stores it, so that results have
+   the form of the input: list in, list out; stacked in, stacked out.
+2. The kind: numbers become a dense or CSR matrix here. Dicts, bags of strings and data frames with
+   text columns are symbolic; a vectorizer turns them into numbers.
+3. Checks: equal numbers of features, finite numbers, no mixture of kinds. Every error names the
+   sequence and the position.
 
-1. *Which form?* A list (tuple, object array, iterator) of sequences, a 3-D array, one stacked
-   matrix with ``lengths=``, or a single matrix, which is one sequence. `Layout` remembers it, so
-   that results go back the way the data came: list in, list out; stacked in, stacked out.
-2. *Which kind?* Numbers become a dense or CSR matrix here. Dicts, bags of strings and data frames
-   with text columns are symbolic: a vectorizer, passed in, turns them into numbers.
-3. *Is it sound?* Equal feature counts, finite numbers, no mixture of kinds. Every error names
-   the sequence and the position.
-
-Iterators are read sequence by sequence: the raw Python objects are never all held at once.
+Iterators are read sequence by sequence, so that the raw Python objects are never all in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Any, Literal, Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from seqlab.data._detect import detect, unwrap
 from seqlab.data._matrices import (
-    RESHAPE_HINT,
     WRAP_HINT,
     check_columns,
     describe,
     frame_is_numeric,
     frame_names,
     is_frame,
-    is_number,
-    numeric_matrix,
-    refuse_series,
     refuse_step,
-    rows_matrix,
     stack_numeric,
+    to_matrix,
+    to_row_matrix,
 )
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences, integer_lengths
 
-Kind = Literal["numeric", "symbolic"]
+__all__ = [
+    "Layout",
+    "Vectorizer",
+    "as_sequences",
+    "describe",
+    "frame_records",
+    "is_frame",
+    "refuse_step",
+]
 
 
 class Vectorizer(Protocol):
-    """What turns symbolic sequences into `Sequences`; see `seqlab.SequenceVectorizer`."""
+    """Turns symbolic sequences into `Sequences`; see `seqlab.SequenceVectorizer`."""
 
     def transform(self, X: Any) -> Sequences:
         """Vectorize with the features known from fit."""
@@ -59,7 +63,7 @@ class Vectorizer(Protocol):
 
 @dataclass(frozen=True)
 class Layout:
-    """The form in which the input came, and in which results go back.
+    """The form of the input, which results are given too.
 
     Parameters
     ----------
@@ -69,8 +73,8 @@ class Layout:
     symbolic : bool
         Whether a vectorizer produced the numbers.
     empty : bool
-        Whether a list held nothing but empty sequences: the `Sequences` have no step and no
-        column, and the number of features is unknown rather than 0.
+        Whether the input was a list of empty sequences only. The `Sequences` then have no step and
+        no column, but the number of features is unknown rather than 0.
 
     Examples
     --------
@@ -86,7 +90,7 @@ class Layout:
     empty: bool = False
 
     def restore(self, stacked: Any, offsets: ArrayLike) -> Any:
-        """Give a result with one row per step the form of the input.
+        """Convert a result with one row per step to the form of the input.
 
         Parameters
         ----------
@@ -119,13 +123,13 @@ def as_sequences(
         A sequence is a 2-D array, a list of rows of numbers, a sparse matrix or a data frame; or,
         with a vectorizer, a list of dicts, a list of bags of strings or a data frame with text.
     lengths : iterable of int, optional
-        Steps per sequence, when X is one stacked matrix, or one flat list of steps.
+        Steps per sequence, if X is one stacked matrix or one flat list of steps.
     vectorizer : object with transform, optional
-        Used for symbolic X only.
+        Used only if X is symbolic.
     fit_vectorizer : bool, default=False
-        Call ``vectorizer.fit_transform`` in place of ``transform``.
+        Whether to call ``vectorizer.fit_transform`` instead of ``transform``.
     check_finite : bool, default=True
-        Reject NaN and infinity.
+        Whether to raise an error for NaN and infinity.
 
     Returns
     -------
@@ -141,16 +145,16 @@ def as_sequences(
     >>> seqs.lengths.tolist(), layout.is_list
     ([1, 2], False)
     """
-    X = _plain(X)
+    X = unwrap(X)
     if isinstance(X, Sequences):
         _refuse_lengths(lengths)
         sequences, layout = X, Layout(is_list=True)
     elif sp.issparse(X) or isinstance(X, np.ndarray) or is_frame(X):
         check_columns(X, "X")
         if is_frame(X) and not frame_is_numeric(X):
-            pieces = _cut(X, lengths)
+            pieces = _split(X, lengths)
             return _vectorize(pieces, vectorizer, fit_vectorizer, "X is a data frame with text")
-        matrix, names = numeric_matrix(X, "X"), frame_names(X)
+        matrix, names = to_matrix(X, "X"), frame_names(X)
         if isinstance(matrix, np.ndarray) and matrix.ndim == 3:
             _refuse_lengths(lengths)
             offsets = np.arange(matrix.shape[0] + 1, dtype=np.int64) * matrix.shape[1]
@@ -160,9 +164,9 @@ def as_sequences(
             layout = Layout(is_list=False)
         sequences = Sequences(matrix, offsets, feature_names=names)
     else:
-        stream, kind, nested = _look(X, stacked=lengths is not None)
+        stream, kind, nested = detect(X, stacked=lengths is not None)
         if kind is None and vectorizer is not None:
-            kind = "symbolic"  # nothing but empty bags, or none
+            kind = "symbolic"  # only empty sequences or empty bags
         if nested:
             _refuse_lengths(lengths)
             if kind == "symbolic":
@@ -174,10 +178,10 @@ def as_sequences(
         elif kind == "symbolic":
             if lengths is None:
                 raise InputError(f"X[0] is a dict: {WRAP_HINT}")
-            pieces = _cut(list(stream), lengths)
+            pieces = _split(list(stream), lengths)
             return _vectorize(pieces, vectorizer, fit_vectorizer, "X holds dicts or strings")
         else:
-            matrix = rows_matrix(list(stream), "X")
+            matrix = to_row_matrix(list(stream), "X")
             sequences = Sequences(matrix, _offsets(lengths, matrix.shape[0]))
             layout = Layout(is_list=False)
     if sequences.n_features == 0 and sequences.n_steps > 0 and not isinstance(X, Sequences):
@@ -190,36 +194,8 @@ def as_sequences(
     return sequences, layout
 
 
-def input_kind(X: Any) -> Kind:
-    """Tell numbers from symbols by the first step of the first sequence that is not empty.
-
-    Parameters
-    ----------
-    X : any form `as_sequences` accepts, except an iterator, which looking would consume
-
-    Returns
-    -------
-    "numeric" or "symbolic"
-
-    Examples
-    --------
-    >>> input_kind([[{"word": "to"}, {"word": "be"}]])
-    'symbolic'
-    >>> input_kind([[[0.5, 1.0]]])
-    'numeric'
-    """
-    X = _plain(X)
-    if is_frame(X):
-        return "numeric" if frame_is_numeric(X) else "symbolic"
-    if isinstance(X, Sequences | np.ndarray) or sp.issparse(X):
-        return "numeric"
-    if isinstance(X, Iterator):
-        raise InputError("X is an iterator: looking at its first step would consume it")
-    return _look(X)[1] or "numeric"
-
-
 def frame_records(frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a data frame as dicts; missing text is None, missing numbers stay NaN."""
+    """Convert the rows of a data frame to dicts; missing text is None, missing numbers are NaN."""
     columns: dict[str, list[Any]] = {}
     for place, name in enumerate(frame.columns):
         column = frame.iloc[:, place]
@@ -236,115 +212,6 @@ def frame_records(frame: Any) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain(X: Any) -> Any:
-    """Unwrap objects that only know how to become an array; leave the forms we know."""
-    known = Sequences | np.ndarray | list | tuple
-    if isinstance(X, known) or sp.issparse(X) or is_frame(X):
-        pass
-    elif hasattr(X, "__array__"):
-        X = np.asarray(X)
-    if isinstance(X, np.ndarray):
-        if X.ndim == 1 and X.dtype == object and X.size and not is_number(X[0]):
-            return list(X)
-        if X.ndim < 2 or X.ndim > 3:
-            raise InputError(
-                f"Expected 2D array, got {X.ndim}D array instead (3D for sequences of equal "
-                f"length). {RESHAPE_HINT}"
-            )
-    return X
-
-
-def _look(X: Any, *, stacked: bool = False) -> tuple[Iterator[Any], Kind | None, bool]:
-    """Read on until a step shows what X is.
-
-    Returns the whole stream again, its kind (None when all is empty), and whether its items are
-    sequences (True) or the steps of a single sequence (False). ``stacked`` says that lengths were
-    given: then a list of strings is a step, a bag; else it would be a sequence of raw tokens.
-    """
-    if isinstance(X, str | bytes | Mapping | Set) or not isinstance(X, Iterable):
-        raise InputError(f"X is {describe(X)}: X is a list of sequences")
-    stream = iter(X)
-    seen: list[Any] = []
-    kind: Kind | None = None
-    nested = not stacked
-    for index, item in enumerate(stream):
-        place = f"X[{index}]"
-        if stacked and _is_bag(item, place):
-            verdict: tuple[Kind, bool] | None = ("symbolic", False)
-        else:
-            verdict, item = _look_at_item(item, place)
-        seen.append(item)
-        if verdict is not None:
-            kind, nested = verdict
-            break
-    if not seen:
-        raise InputError("X is empty: at least one sequence is required")
-    return chain(seen, stream), kind, nested
-
-
-def _is_bag(item: Any, place: str) -> bool:
-    """Whether an item of a flat list of steps is a bag of strings that is not empty."""
-    if isinstance(item, str | bytes):
-        refuse_step(item, place)
-    if is_frame(item) or sp.issparse(item) or not isinstance(item, Collection):
-        return False
-    if isinstance(item, np.ndarray) and item.ndim != 1:
-        return False
-    if isinstance(item, Mapping | Sequences) or not isinstance(next(iter(item), None), str):
-        return False
-    if isinstance(item, tuple):
-        refuse_step(item, place)
-    return True
-
-
-def _look_at_item(item: Any, place: str) -> tuple[tuple[Kind, bool] | None, Any]:
-    """Kind and nesting that one item of X shows, or None when it is empty."""
-    if is_frame(item):
-        return ("numeric" if frame_is_numeric(item) else "symbolic", True), item
-    if sp.issparse(item) or isinstance(item, Sequences):
-        return ("numeric", True), item
-    if isinstance(item, np.ndarray) and item.ndim > 1:
-        return ("numeric", True), item
-    if isinstance(item, Mapping):
-        return ("symbolic", False), item
-    if is_number(item) or (isinstance(item, np.ndarray) and item.ndim == 0):
-        raise InputError(
-            f"Expected 2D array, got 1D array instead: {place} is a number. {RESHAPE_HINT}"
-        )
-    if isinstance(item, str | bytes | Set) or not isinstance(item, Iterable):
-        raise InputError(
-            f"{place} is {describe(item)}, but a sequence is a list of steps. {WRAP_HINT}"
-        )
-    if not isinstance(item, Collection):
-        item = list(item)
-    for position, step in enumerate(item):
-        verdict = _look_at_step(step, f"{place}[{position}]", item, place)
-        if verdict is not None:
-            return verdict, item
-    return None, item
-
-
-def _look_at_step(step: Any, where: str, item: Any, place: str) -> tuple[Kind, bool] | None:
-    """Kind and nesting that one step of an item shows, or None when it is empty."""
-    if isinstance(step, Mapping):
-        return "symbolic", True
-    if is_number(step) or isinstance(step, str):
-        refuse_series(item, place)
-    if is_number(step):
-        return "numeric", False
-    if isinstance(step, str | bytes | tuple) or not isinstance(step, Collection):
-        refuse_step(step, where)
-    for attribute in step:
-        if isinstance(attribute, str):
-            return "symbolic", True
-        if is_number(attribute):
-            return "numeric", True
-        raise InputError(
-            f"{where} holds {describe(attribute)}: a step holds either numbers or strings"
-        )
-    return None
-
-
 def _checked_frames(stream: Iterable[Any]) -> Iterator[Any]:
     for index, item in enumerate(stream):
         check_columns(item, f"X[{index}]")
@@ -357,7 +224,7 @@ def _vectorize(
     if vectorizer is None:
         raise InputError(
             f"{found}, but only numbers are expected here (was the model fitted on numeric data?); "
-            "put a seqlab.SequenceVectorizer first"
+            "put a seqlab.SequenceVectorizer before this step"
         )
     stacked = isinstance(pieces, _Pieces)
     sequences = vectorizer.fit_transform(pieces) if fit else vectorizer.transform(pieces)
@@ -365,10 +232,10 @@ def _vectorize(
 
 
 class _Pieces(list[Any]):
-    """The sequences cut from one stacked input."""
+    """The sequences of one stacked input."""
 
 
-def _cut(stacked: Any, lengths: Iterable[int] | None) -> _Pieces:
+def _split(stacked: Any, lengths: Iterable[int] | None) -> _Pieces:
     bounds = _offsets(lengths, len(stacked)).tolist()
     rows = stacked.iloc if is_frame(stacked) else stacked
     return _Pieces(rows[a:b] for a, b in pairwise(bounds))
@@ -376,16 +243,14 @@ def _cut(stacked: Any, lengths: Iterable[int] | None) -> _Pieces:
 
 def _refuse_lengths(lengths: Any) -> None:
     if lengths is not None:
-        raise InputError(
-            "lengths= belongs to one stacked matrix, but X already is a list of sequences"
-        )
+        raise InputError("lengths= is for one stacked matrix, but X is a list of sequences")
 
 
 def _offsets(lengths: Iterable[int] | None, n_rows: int) -> NDArray[np.int64]:
     if lengths is None:
         return np.array([0, n_rows], dtype=np.int64)
     given = integer_lengths(lengths)
-    total = sum(given.tolist())  # exact, whatever the numbers
+    total = sum(given.tolist())  # Python integers do not overflow
     if total != n_rows:
         raise InputError(
             f"lengths sum to {total} but X has {n_rows} rows; under cross-validation give X "
@@ -399,7 +264,7 @@ def _offsets(lengths: Iterable[int] | None, n_rows: int) -> NDArray[np.int64]:
 def _check_finite(sequences: Sequences, layout: Layout) -> None:
     matrix: Any = sequences.matrix
     values = matrix.data if sp.issparse(matrix) else matrix
-    # One sum is finite when all numbers are, unless it overflows: then look at each.
+    # A finite sum implies finite entries. The sum of finite entries may overflow: then check each.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):
             return

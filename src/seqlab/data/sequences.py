@@ -1,10 +1,9 @@
-"""Sequences: the one internal form of sequence data.
+"""Sequences: the only internal form of sequence data.
 
-All steps of all sequences are stacked in one matrix; `offsets` says where each sequence begins:
-the steps of sequence ``i`` are rows ``offsets[i]:offsets[i + 1]``. The matrix is a C-contiguous
-float64 array or a CSR matrix with int32 indices, so that every kernel of the library sees one of
-two types. `Sequences` has a length, a shape and array indexing over *sequences*, which is all that
-scikit-learn's splitters need to cut it.
+The steps of all sequences are stacked in one matrix: those of sequence ``i`` are the rows
+``offsets[i]:offsets[i + 1]``. The matrix is a C-contiguous float64 array or a CSR matrix with int32
+indices, so that kernels need to support two types only. `Sequences` has a length, a shape and array
+indexing over *sequences*, which is all that scikit-learn's splitters need.
 """
 
 from __future__ import annotations
@@ -13,30 +12,28 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from seqlab.data._canonical import Matrix, to_canonical
 from seqlab.data.errors import InputError
 from seqlab.data.vocabulary import Vocabulary
 
-# A C-contiguous float64 array or a CSR matrix with int32 indices (which type checkers cannot tell apart).
-Matrix: TypeAlias = Any
-
 
 class Sequences:
-    """Feature matrices of many sequences, stacked.
+    """The stacked feature matrices of many sequences.
 
     Parameters
     ----------
     matrix : array or sparse matrix of shape (n_steps, n_features)
-        The steps of all sequences, one below the other.
+        The steps of all sequences, in order.
     offsets : array of shape (n_sequences + 1,)
-        Row where each sequence begins; the last entry is ``n_steps``. Empty sequences are allowed.
+        First row of each sequence, then ``n_steps``. Empty sequences are allowed.
     feature_names : sequence of str or Vocabulary, optional
-        Names of the columns; of a vocabulary they are made when someone asks for them.
+        Names of the columns; those of a vocabulary are decoded on first use.
 
     Examples
     --------
@@ -62,7 +59,7 @@ class Sequences:
         *,
         feature_names: ArrayLike | Vocabulary | None = None,
     ) -> None:
-        self.matrix = _canonical_matrix(matrix)
+        self.matrix = to_canonical(matrix)
         self.offsets = _canonical_offsets(offsets, self.matrix.shape[0])
         self._names = None
         if feature_names is not None:
@@ -79,11 +76,11 @@ class Sequences:
 
     @classmethod
     def from_list(cls, items: Iterable[Any]) -> Sequences:
-        """Stack 2-D matrices: arrays, sparse matrices or lists of rows, at least one.
+        """Stack one or more 2-D matrices: arrays, sparse matrices or lists of rows.
 
         An empty sequence is a matrix without rows, ``np.zeros((0, n_features))``.
         """
-        blocks = [_canonical_matrix(item, f"items[{i}]") for i, item in enumerate(items)]
+        blocks = [to_canonical(item, f"items[{i}]") for i, item in enumerate(items)]
         if not blocks:
             raise InputError("items is empty: at least one sequence is required")
         width = blocks[0].shape[1]
@@ -99,8 +96,10 @@ class Sequences:
         return cls(np.concatenate(blocks, axis=0), offsets)
 
     @classmethod
-    def of_checked(cls, matrix: Matrix, offsets: NDArray[np.int64], names: Any = None) -> Sequences:
-        """Wrap what is known to be as it should, such as parts of other `Sequences`, without a check."""
+    def from_checked(
+        cls, matrix: Matrix, offsets: NDArray[np.int64], names: Any = None
+    ) -> Sequences:
+        """Wrap arrays that are known to be valid, such as parts of other `Sequences`, without checks."""
         new = cls.__new__(cls)
         offsets.flags.writeable = False
         new.matrix, new.offsets, new._names = matrix, offsets, names
@@ -118,7 +117,7 @@ class Sequences:
 
     @property
     def n_steps(self) -> int:
-        """Number of steps of all sequences together."""
+        """Total number of steps."""
         return int(self.matrix.shape[0])
 
     @property
@@ -128,7 +127,7 @@ class Sequences:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """``(n_sequences, n_features)``: the first axis is what splitters count."""
+        """``(n_sequences, n_features)``: splitters of scikit-learn count the first axis."""
         return self.n_sequences, self.n_features
 
     @property
@@ -150,7 +149,7 @@ class Sequences:
 
     def __getitem__(self, key: Any) -> Any:
         """One sequence's matrix for an integer; a new `Sequences` for a slice, list or mask."""
-        if isinstance(key, tuple):  # scikit-learn indexes as X[key, ...]
+        if isinstance(key, tuple):  # scikit-learn writes X[key, ...]
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError("Sequences are indexed along their first axis only")
             key = key[0]
@@ -161,13 +160,13 @@ class Sequences:
         lengths = self.lengths[chosen]
         offsets = np.zeros(chosen.size + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        # Rows of the chosen sequences: each row is its sequence's start plus its place in it.
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        rows = np.repeat(self.offsets[:-1][chosen], lengths) + place
-        return Sequences.of_checked(self.matrix[rows], offsets, self._names)
+        # A row is the first row of its sequence plus its position in the sequence.
+        position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        rows = np.repeat(self.offsets[:-1][chosen], lengths) + position
+        return Sequences.from_checked(self.matrix[rows], offsets, self._names)
 
     def split(self, stacked: Any) -> list[Any]:
-        """Cut an array with one row per step into one piece per sequence."""
+        """Split an array with one row per step into one array per sequence."""
         return [stacked[a:b] for a, b in pairwise(self.offsets.tolist())]
 
     def block(self, first: int, last: int) -> SequenceBlock:
@@ -250,7 +249,7 @@ class SequenceBlock:
 
 
 def integer_lengths(lengths: Iterable[int]) -> NDArray[np.int64]:
-    """Steps per sequence as the user gave them, checked to be counts; shape (n_sequences,)."""
+    """Check that the ``lengths`` of a user are counts; return them as an array (n_sequences,)."""
     message = "lengths must be a list of integers, one per sequence"
     if isinstance(lengths, str | bytes | Mapping | Set) or not isinstance(lengths, Iterable):
         raise InputError(f"{message}, got {lengths!r}")
@@ -266,114 +265,11 @@ def integer_lengths(lengths: Iterable[int]) -> NDArray[np.int64]:
         raise InputError(f"{message}, got {given.ndim} dimensions")
     if given.dtype.kind not in "iu":
         values = given.tolist() if isinstance(lengths, np.ndarray) else list(lengths)
-        at = _first_that_is_no_integer(values)
+        at = _find_non_integer(values)
         raise InputError(f"{message}, but lengths[{at}] is {values[at]!r}")
     if np.any(given < 0):
         raise InputError(f"lengths[{int(np.argmax(given < 0))}] is negative")
     return np.minimum(given, np.iinfo(np.int64).max).astype(np.int64)
-
-
-def checked_csr(matrix: Any, place: str) -> Matrix:
-    """Sparse matrix as CSR float64 whose indices lie inside it and are not repeated in a row.
-
-    Compiled kernels trust the indices, and so do SciPy's own conversions: they are checked first.
-    The given matrix is never modified, and not copied where it is right already. Linear in the
-    number of stored entries.
-
-    Parameters
-    ----------
-    matrix : sparse matrix or array
-    place : str
-        What errors call it.
-    """
-    if matrix.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {matrix.ndim}D array instead: {place} must be steps x features"
-        )
-    _check_indices(matrix, place)
-    csr = sp.csr_matrix(matrix, dtype=np.float64)
-    if matrix.format not in ("csr", "csc", "bsr", "coo"):
-        _check_indices(csr, place)
-    if not csr.has_canonical_format:  # unsorted, or repeated
-        summed = csr.copy()
-        summed.sum_duplicates()
-        if summed.nnz < csr.nnz:
-            return summed
-    return csr
-
-
-def _check_indices(matrix: Any, place: str) -> None:
-    """Refuse a sparse matrix that points outside itself (formats with index arrays)."""
-    if matrix.format == "coo":
-        for axis, indices in zip(("row", "column"), (matrix.row, matrix.col), strict=True):
-            size = matrix.shape[0 if axis == "row" else 1]
-            at = _first_outside(indices, size)
-            if at is not None:
-                where = place if axis == "row" else f"{place}[{matrix.row[at]}]"
-                raise _outside(where, axis, indices[at], size)
-        return
-    if matrix.format not in ("csr", "csc", "bsr"):
-        return
-    rows, columns = getattr(matrix, "blocksize", (1, 1))
-    n_rows, n_columns = matrix.shape[0] // rows, matrix.shape[1] // columns
-    by_column = matrix.format == "csc"
-    major, minor = (n_columns, n_rows) if by_column else (n_rows, n_columns)
-    indptr, indices = matrix.indptr, matrix.indices
-    if (
-        indptr.shape != (major + 1,)
-        or indptr[0] != 0
-        or indptr[-1] > min(len(indices), len(matrix.data))
-        or np.any(indptr[1:] < indptr[:-1])
-    ):
-        raise InputError(
-            f"{place} is a damaged {matrix.format.upper()} matrix: indptr must rise from 0 to the "
-            f"number of stored entries in {major + 1} numbers"
-        )
-    stored = indices[: indptr[-1]]
-    at = _first_outside(stored, minor)
-    if at is None:
-        return
-    if by_column:
-        raise _outside(place, "row", stored[at], minor)
-    row = int(np.searchsorted(indptr, at, side="right") - 1) * rows
-    raise _outside(f"{place}[{row}]", "column", stored[at] * columns, matrix.shape[1])
-
-
-def _first_outside(indices: NDArray[Any], size: int) -> int | None:
-    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
-        return None
-    return int(np.argmax((indices < 0) | (indices >= size)))
-
-
-def _outside(place: str, axis: str, index: int, size: int) -> InputError:
-    return InputError(f"{place} has the {axis} index {index}, but there are {size} {axis}s")
-
-
-def _canonical_matrix(matrix: Any, place: str = "matrix") -> Matrix:
-    if sp.issparse(matrix):
-        csr = checked_csr(matrix, place)
-        if csr.indices.dtype != np.int32:
-            if csr.nnz > np.iinfo(np.int32).max or csr.shape[1] > np.iinfo(np.int32).max:
-                raise InputError(
-                    f"a sparse matrix with {csr.nnz} entries is too large for CSR int32"
-                )
-            csr.indices = csr.indices.astype(np.int32)
-            csr.indptr = csr.indptr.astype(np.int32)
-        return csr
-    try:
-        array = np.asarray(matrix)
-        if array.dtype.kind not in "biufO":
-            raise InputError(f"{place} must be numbers, steps x features, got dtype {array.dtype}")
-        dense = np.asarray(array, dtype=np.float64, order="C")
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{place} must be numbers, steps x features: {error}") from None
-    if dense.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {dense.ndim}D array instead: {place} must be steps x features"
-        )
-    return dense
 
 
 def _canonical_offsets(offsets: ArrayLike, n_steps: int) -> NDArray[np.int64]:
@@ -383,19 +279,19 @@ def _canonical_offsets(offsets: ArrayLike, n_steps: int) -> NDArray[np.int64]:
         raise InputError("offsets must be a list of integers") from None
     if array.ndim == 1 and array.size and array.dtype.kind not in "iu":
         values = array.tolist()
-        at = _first_that_is_no_integer(values)
+        at = _find_non_integer(values)
         raise InputError(f"offsets must be integers, but offsets[{at}] is {values[at]!r}")
     if array.ndim != 1 or array.size == 0 or array[0] != 0 or array[-1] != n_steps:
-        raise InputError(f"offsets must run from 0 to the {n_steps} steps of the matrix")
+        raise InputError(f"offsets must start at 0 and end at the {n_steps} steps of the matrix")
     if np.any(array[1:] < array[:-1]):
         raise InputError("offsets must not decrease")
-    array = array.astype(np.int64)  # a copy: ours to lock
+    array = array.astype(np.int64)  # a copy, because it is made read-only
     array.flags.writeable = False
     return array
 
 
-def _first_that_is_no_integer(values: list[Any]) -> int:
-    """Index of the first entry that is no whole number; the first one where all are whole."""
+def _find_non_integer(values: list[Any]) -> int:
+    """Index of the first entry that is not a whole number, or 0 if all of them are."""
     for at, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
             return at

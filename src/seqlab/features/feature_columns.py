@@ -166,4 +166,4 @@ def assemble(
     data = np.ones(used) if is_plain else data[:used]
     matrix = sp.csr_matrix((data, indices[:used], indptr), shape=(n_steps, n_columns))
     matrix.has_canonical_format = True
-    return Sequences.of_checked(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+    return Sequences.from_checked(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
