@@ -43,13 +43,13 @@ GOOD = "the DT O\ndog NN O\n\nit PRP O\n"
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ("the DT O\ndog NN\n", ["in.txt:2: 2 columns where earlier lines have 3"]),
-        ("the DT O\ndog\tNN\tO\n", ["in.txt:2: a tab where", "--separator whitespace"]),
+        ("the DT O\ndog NN\n", ["in.txt:2: 2 columns, but earlier lines have 3"]),
+        ("the DT O\ndog\tNN\tO\n", ["in.txt:2: a tab, but", "--separator whitespace"]),
         ("the\tDT\tO\ndog NN O\n", ["in.txt:2: separated by spaces", "--separator whitespace"]),
         (b"the O\n\ncaf\xe9 O\n", ["in.txt:3: not utf-8", "0xe9", "--encoding latin-1"]),
         ("", ["in.txt: no sequences: the file is empty"]),
         ("\n\n\n", ["in.txt: no sequences"]),
-        ("word\n", ["in.txt:1: one column only"]),
+        ("word\n", ["in.txt:1: only one column"]),
     ],
     ids=["short", "mixed-tab", "mixed-space", "encoding", "empty", "blank", "one-column"],
 )
@@ -162,7 +162,7 @@ def test_a_bad_line_late_in_the_stream(run, model, files, tmp_path):
     out = tmp_path / "out.txt"
     out.write_text("old")
     result = run("tag", model, "-", "-o", out, stdin=text + "two columns\n")
-    fails(result, f"<stdin>:{number}: 2 columns where earlier lines have 1")
+    fails(result, f"<stdin>:{number}: 2 columns, but earlier lines have 1")
     assert out.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 

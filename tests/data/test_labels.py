@@ -1,4 +1,4 @@
-"""Labels to codes and back; unknown and partly known labels; weights."""
+"""Labels to codes and back; unknown and partially known labels; weights."""
 
 from __future__ import annotations
 
@@ -57,10 +57,16 @@ def test_known_classes_and_unseen_labels():
     assert numbers.codes.tolist() == [0, 1, UNSEEN, 1, 0]
 
 
-def test_partly_known():
+def test_partially_known():
     encoded = encode([["b", None], [{"a", "c"}, frozenset("b"), "a"]], partial=True)
     assert encoded.classes.tolist() == ["a", "b", "c"]
-    assert encoded.codes.tolist() == [1, PARTIAL, PARTIAL, 1, 0]  # one possibility is certainty
+    assert encoded.codes.tolist() == [
+        1,
+        PARTIAL,
+        PARTIAL,
+        1,
+        0,
+    ]  # a set of one label is a known label
     expected = [[0, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0], [1, 0, 0]]
     assert encoded.allowed.astype(int).tolist() == expected
 
@@ -79,8 +85,8 @@ def test_partly_known():
         ([[1.0, np.nan], [1.0, 2.0, 1.0]], r"NaN.*y\[0\]\[1\]"),
         ([np.array([1.0, np.nan]), np.array([1.0, 2.0, 1.0])], r"y\[0\]\[1\]"),
         ([[("a", 1), ("b", 2)], [("a", 1)] * 3], r"y\[0\]\[0\] is a tuple"),
-        ([["a", "a\0"], ["a", "a", "a"]], "cannot be kept"),
-        ([[2**53 + 1, 0.5], [1, 1, 1]], "cannot be kept"),
+        ([["a", "a\0"], ["a", "a", "a"]], "cannot be used"),
+        ([[2**53 + 1, 0.5], [1, 1, 1]], "cannot be used"),
         ([[1.0, np.inf], [1.0, 2.0, 1.0]], r"y\[0\]\[1\]"),
         ([[1j, 2j], [1j, 2j, 1j]], "a complex"),
         ([np.array([1, 2]), np.array(["a", "b", "c"])], "mix strings and numbers"),
@@ -88,7 +94,7 @@ def test_partly_known():
         (7, "y must be a list"),
     ],
 )
-def test_errors_name_the_place(y, words):
+def test_errors_name_the_position(y, words):
     with pytest.raises(InputError, match=words):
         encode(y)
 

@@ -1,4 +1,4 @@
-"""Phrase and the checks on phrase sets."""
+"""Phrases and the checks on phrase sets."""
 
 import pickle
 

@@ -51,7 +51,7 @@ def test_number_of_legal_paths():
     assert counts == [2, 5, 13, 34, 89]
 
 
-def test_opens_and_closes_take_turns():
+def test_open_and_close_decisions_alternate():
     transitions, start, end = open_close_mask()
     assert not transitions[:3, :3].any()
     assert not transitions[3:, 3:].any()
@@ -77,11 +77,11 @@ def test_hand_example():
         (["O", "X"], "decision 'X' at step 0"),
     ],
 )
-def test_illegal_paths_are_named(decisions, message):
+def test_illegal_decisions_are_named(decisions, message):
     with pytest.raises(InputError, match=message):
         open_close_to_phrases(decisions)
 
 
 def test_one_type_only():
-    with pytest.raises(InputError, match="one phrase type, got 'X', 'Y'"):
+    with pytest.raises(InputError, match="phrases of one type, got 'X', 'Y'"):
         phrases_to_open_close([(0, 1, "X"), (1, 2, "Y")], 2)

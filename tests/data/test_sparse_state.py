@@ -13,7 +13,7 @@ from seqlab.data.sparse_state import pack_sparse, unpack_sparse
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
-def test_there_and_back(kind):
+def test_round_trip(kind):
     matrix = sp.random(7, 5, density=0.4, format=kind, random_state=0)
     state = {"coef_": matrix, "name": "a:b", "n:1": 3, "dense": np.eye(2)}
     packed = pack_sparse(state)
@@ -25,7 +25,7 @@ def test_there_and_back(kind):
     assert (back["name"], back["n:1"]) == ("a:b", 3)
 
 
-def test_other_formats_stay():
+def test_other_formats_are_not_changed():
     matrix = sp.coo_matrix(np.eye(2))
     assert pack_sparse({"m": matrix})["m"] is matrix
 
@@ -55,7 +55,7 @@ def test_damaged_arrays_are_an_error(change):
         unpack_sparse(packed)
 
 
-def test_an_estimator_survives_copies():
+def test_copies_of_an_estimator_predict_the_same():
     X, y = [[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]]
     crf = LinearChainCRF(max_iter=5).fit(X, y)
     for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf))):

@@ -1,3 +1,5 @@
+"""String tables: agreement with a dict, growth, equal hashes, threads."""
+
 import threading
 from itertools import pairwise
 
@@ -42,14 +44,14 @@ def test_agrees_with_a_dict(batches, others):
         assert table.add(batch, count(batch)).tolist() == slow_add(index, batch)
     assert len(table) == len(index)
     assert contents(table) == list(index)
-    for known in (table, StringTable.of(table.blob, table.offsets)):
+    for known in (table, StringTable.from_blob(table.blob, table.offsets)):
         for batch in [*batches, others]:
             assert known.find(batch, count(batch)).tolist() == slow_find(index, batch)
 
 
 @settings(deadline=None)
 @given(bags.filter(len))
-def test_strings_are_hashed_alike_whether_split_or_measured(some):
+def test_both_ways_of_splitting_give_the_same_hashes(some):
     some = [[name.replace("\0", "0") for name in bag] for bag in some]
     names = [name for bag in some for name in bag]
     batch = pack(some, len(names))
@@ -66,21 +68,21 @@ def test_strings_are_hashed_alike_whether_split_or_measured(some):
     assert hashes.max() < 2**31
 
 
-def test_every_length_and_every_byte_counts():
+def test_strings_of_every_length_that_differ_in_one_byte():
     names = ["x" * n for n in range(40)]
     names += ["x" * i + "y" + "x" * (n - i - 1) for n in range(1, 40) for i in range(n)]
     names += ["x" * n + "\0" * m for n in range(18) for m in range(1, 10)]
     table = StringTable()
     assert table.add([names], len(names)).tolist() == list(range(len(names)))
     assert table.find([names[::-1]], len(names)).tolist() == list(range(len(names)))[::-1]
-    for first in range(0, len(names), 7):  # a known prefix or suffix is not the string
+    for first in range(0, len(names), 7):  # a prefix or suffix is a different string
         alone = StringTable()
         alone.add([[names[first]]], 1)
         found = alone.find([names], len(names))
         assert np.flatnonzero(found == 0).tolist() == [first]
 
 
-def test_equal_hashes_do_not_confuse():
+def test_strings_with_equal_hashes():
     names = [f"w[{i % 5}]={i}" for i in range(300_000)]
     hashes = pack([names], len(names)).hashes
     order = np.argsort(hashes, kind="stable")
@@ -116,7 +118,7 @@ def test_slots_stay_at_most_half_full():
 
 
 @pytest.mark.parametrize("bag", [["a", 3], [None], [b"a"], [["a"]]])
-def test_what_is_no_string_is_refused_and_nothing_added(bag):
+def test_nothing_is_added_if_an_entry_is_not_a_string(bag):
     table = StringTable()
     table.add([["a"]], 1)
     with pytest.raises(TypeError):
@@ -126,18 +128,18 @@ def test_what_is_no_string_is_refused_and_nothing_added(bag):
     assert contents(table) == ["a"]
 
 
-def test_nothing_at_all():
+def test_no_strings():
     assert StringTable().add([], 0).tolist() == []
-    empty = StringTable.of(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    empty = StringTable.from_blob(np.zeros(0, np.uint8), np.zeros(1, np.int64))
     assert empty.find([["", "a"]], 2).tolist() == [-1, -1]
 
 
-def test_repeated_strings_of_a_blob_are_refused():
-    with pytest.raises(InputError, match="name 2 of a vocabulary is there twice"):
-        StringTable.of(np.frombuffer(b"aba", np.uint8), np.array([0, 1, 2, 3]))
+def test_repeated_strings_of_a_blob_are_an_error():
+    with pytest.raises(InputError, match="name 2 of a vocabulary occurs twice"):
+        StringTable.from_blob(np.frombuffer(b"aba", np.uint8), np.array([0, 1, 2, 3]))
 
 
-def test_threads_may_read_at_once():
+def test_threads_may_look_up_concurrently():
     names = [f"name {i}" for i in range(5_000)]
     table = StringTable()
     table.add([names], len(names))

@@ -22,7 +22,7 @@ LETTERS = {"IO": "I", "IOB1": "IB", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BIL
 
 @st.composite
 def phrase_sets(draw, types=("NP", "VP", "A-B", None)):
-    """A length and a phrase set inside it."""
+    """The length of a sequence, and a phrase set of it."""
     phrases, at = [], 0
     for _ in range(draw(st.integers(0, 5))):
         start = at + draw(st.integers(0, 2))
@@ -100,13 +100,13 @@ def plain_conlleval(tags):
 
 
 @given(any_tags("IOB2"))
-def test_lenient_reading_is_conlleval(tags):
+def test_default_reading_equals_conlleval(tags):
     assert tags_to_phrases(tags, "IOB2") == plain_conlleval(tags)
     assert tags_to_phrases(tags, "IOB1") == plain_conlleval(tags)
 
 
 @given(any_tags("IOBES"))
-def test_bilou_is_iobes_in_other_letters(tags):
+def test_bilou_is_iobes_with_other_letters(tags):
     bilou = [tag.replace("E-", "L-").replace("S-", "U-") for tag in tags]
     bilou = [{"E": "L", "S": "U"}.get(tag, tag) for tag in bilou]
     for strict in (False, True):
@@ -114,7 +114,7 @@ def test_bilou_is_iobes_in_other_letters(tags):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_mask_allows_exactly_what_phrases_are_written_as(scheme):
+def test_mask_allows_exactly_the_tags_of_phrases(scheme):
     classes = ["O"] + [f"{letter}-{type_}" for letter in LETTERS[scheme] for type_ in "XY"]
     mask = scheme_mask(np.array(classes), scheme)
     assert mask.transitions.dtype == bool
@@ -134,7 +134,7 @@ def test_mask_allows_exactly_what_phrases_are_written_as(scheme):
 
 
 @given(any_tags("IOBES"))
-def test_strict_phrases_are_among_the_lenient_steps(tags):
+def test_strict_phrases_are_well_formed(tags):
     strict = tags_to_phrases(tags, "IOBES", strict=True)
     for start, stop, type_ in strict:
         suffix = "" if type_ is None else f"-{type_}"
@@ -184,7 +184,7 @@ def test_empty_sequence_and_arrays():
         ("B-X", "IOB2", "got the string 'B-X'"),
     ],
 )
-def test_foreign_tags_are_named(tags, scheme, message):
+def test_tags_of_other_schemes_are_named(tags, scheme, message):
     with pytest.raises(InputError, match=message):
         tags_to_phrases(tags, scheme)
 
@@ -198,8 +198,8 @@ def test_unknown_scheme_suggests_the_nearest(name, nearest):
         scheme_mask(["O"], name)
 
 
-@pytest.mark.parametrize("name", [None, 3, "nothing of the kind"])
-def test_unknown_scheme_without_a_near_one(name):
+@pytest.mark.parametrize("name", [None, 3, "something else"])
+def test_unknown_scheme_without_a_similar_one(name):
     with pytest.raises(InputError, match=r"unknown tag scheme .* \(schemes: IO, IOB1, IOB2"):
         tags_to_phrases(["O"], name)
 

@@ -1,3 +1,5 @@
+"""Vocabularies: positions, both forms, round trips, invalid states."""
+
 import pickle
 
 import numpy as np
@@ -38,12 +40,12 @@ def test_order_positions_and_round_trips(names):
         [],
         [""],
         ["", "\0", "\0\0", "\n", "a\nb"],
-        ["\ud800", "\udc00", "\ud800\udc00"],  # halves of a pair stay halves
+        ["\ud800", "\udc00", "\ud800\udc00"],  # the two halves are not joined
         [b"caf\xe9".decode("utf-8", "surrogateescape"), "café", "😀", "日本"],
     ],
 )
 @pytest.mark.parametrize("trip", [through_pickle, through_skops])
-def test_hard_names_survive(names, trip):
+def test_unusual_names_survive_a_round_trip(names, trip):
     assert list(trip(Vocabulary(names))) == names
 
 
@@ -79,7 +81,7 @@ def test_names_are_read_only():
         Vocabulary(["a"]).names[0] = "b"
 
 
-def test_rejects_repeated_and_foreign_names():
+def test_rejects_repeated_names_and_other_types():
     with pytest.raises(InputError, match="'a' twice"):
         Vocabulary(["a", "b", "a"])
     with pytest.raises(InputError, match="name 1 of a vocabulary is int"):
@@ -97,22 +99,22 @@ def test_rejects_repeated_and_foreign_names():
         ([195, 169], [0, 1, 2]),
     ],
 )
-def test_rejects_a_damaged_state(blob, offsets):
+def test_rejects_an_invalid_state(blob, offsets):
     state = {"blob": np.array(blob, np.uint8), "offsets": np.array(offsets, np.int64)}
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="invalid"):
         Vocabulary.__new__(Vocabulary).__setstate__(state)
 
 
 def stored(names):
-    """The same vocabulary, as it comes from a file: without Python strings."""
+    """The same vocabulary as loaded from a file: without Python strings."""
     return through_pickle(Vocabulary(names))
 
 
 @given(st.lists(any_text, unique=True, max_size=20), st.data())
-def test_both_forms_answer_alike(names, data):
+def test_both_forms_give_the_same_results(names, data):
     vocabulary = Vocabulary(names)
-    for question in (list, len, hash, repr, Vocabulary.__getstate__):
-        np.testing.assert_equal(question(stored(names)), question(vocabulary))
+    for function in (list, len, hash, repr, Vocabulary.__getstate__):
+        np.testing.assert_equal(function(stored(names)), function(vocabulary))
     for one, other in ((stored(names), vocabulary), (vocabulary, stored(names))):
         assert one == other
         assert one != Vocabulary([*names, "".join(names) + "?"])
@@ -127,26 +129,26 @@ def test_both_forms_answer_alike(names, data):
     assert list(vocabulary.select(kept)) == list(stored(names).select(kept)) == expected
 
 
-def test_a_vocabulary_that_differs_only_in_its_cuts():
+def test_vocabularies_with_equal_blobs_and_different_offsets_differ():
     assert stored(["ab", "c"]) != stored(["a", "bc"])
     assert stored(["ab"]) != stored(["ab", ""])
 
 
-def test_the_table_is_made_of_either_form():
+def test_the_table_is_built_from_either_form():
     for vocabulary in (Vocabulary(["b", "é", ""]), stored(["b", "é", ""])):
         assert vocabulary.table.find([["", "é", "e", "b"]], 4).tolist() == [2, 1, -1, 0]
         assert vocabulary.table is vocabulary.table
         assert Vocabulary.from_table(vocabulary.table) == vocabulary
 
 
-def test_the_state_cannot_be_changed_through_what_was_handed_out():
+def test_the_arrays_of_the_state_are_read_only():
     vocabulary = Vocabulary(["a", "b"])
     for array in vocabulary.__getstate__().values():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
 
-def test_a_name_that_is_stored_twice_is_found_out():
+def test_a_name_that_is_stored_twice_is_an_error():
     state = {"blob": np.frombuffer(b"aa", np.uint8), "offsets": np.array([0, 1, 2])}
     vocabulary = Vocabulary.__new__(Vocabulary)
     vocabulary.__setstate__(state)

@@ -31,8 +31,8 @@ DEBUG = "SEQLAB_DEBUG"
 
 # The library's messages name its parameters; here they are options.
 _OPTION_OF_PARAMETER = (
-    ("give sep='whitespace' to take both", "use --separator whitespace to take both"),
-    ("give the file's encoding, for example encoding='latin-1'", "try --encoding latin-1"),
+    ("set sep='whitespace' to accept both", "use --separator whitespace to accept both"),
+    ("set the encoding of the file, for example encoding='latin-1'", "try --encoding latin-1"),
     (" (or give label=None)", ""),
 )
 _DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)

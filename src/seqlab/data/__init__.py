@@ -1,4 +1,4 @@
-"""What a sequence is: the internal form, labels, tag schemes, readers and writers."""
+"""Sequence data: the internal form, labels, tag schemes, phrases, readers and writers."""
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError, SeqlabError
 from seqlab.data.open_close import (

@@ -1,16 +1,15 @@
 """Compiled kernels of `StringTable`: strings as bytes in, numbers out.
 
 A batch of strings is one array of bytes: string ``i`` ends before ``ends[i]``, and ``gap`` bytes
-separate it from the next (1 where strings are joined by NUL, 0 in the blob of a vocabulary). Arrays
-of bytes have `PADDING` bytes more than they use, so that strings can be read eight bytes at a time.
+separate it from the next (1 if strings are joined by NUL, 0 in the blob of a vocabulary). Arrays of
+bytes are followed by `PADDING` unused bytes, so that strings can be read eight bytes at a time.
 
-The table uses open addressing: ``slots`` (a power of two of them, at most half full) holds 0 or
-``hash << 32 | number + 1``, so that only strings with equal hashes are compared, byte for byte: two
-strings are never confused. The slot of a hash is its low bits, hence a table grows without reading
-its strings again.
+The table uses open addressing: an entry of ``slots`` (a power of two of them, at most half full) is 0 or
+``hash << 32 | number + 1``. Strings with equal hashes are compared byte for byte. The slot of a string
+is given by the low bits of its hash, so that a table grows without reading its strings again.
 
-Memory latency bounds the lookups (slot, offset and bytes of a string are three places), hence each is
-fetched some strings ahead; the mispredicted end of each string bounds the hashing.
+Lookups are limited by memory latency (slot, offset and bytes of a string are in three places), so each
+is prefetched some strings ahead; hashing is limited by the mispredicted branch at the end of each string.
 """
 
 # An intrinsic is called without the typing context it is declared with.
@@ -36,17 +35,19 @@ _WORD = ir.IntType(64)
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
 _HALF = np.uint64(32)
-_TOP = np.uint64(33)  # leaves 31 bits: hashes stay positive as int64
+_TOP = np.uint64(33)  # shift that leaves 31 bits, so that hashes are positive as int64
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
 _NUMBER = 0xFFFFFFFF
-_AHEAD = 16  # strings between one access to memory and the next that needs it
+_AHEAD = (
+    16  # strings between a prefetch and its use: fewer wait for memory, more overflow the cache
+)
 
 
 @intrinsic
 def _load_word(typing_context: Any, data: Any, place: Any) -> Any:
-    """Eight bytes from any place as uint64, the first byte lowest."""
+    """Load eight bytes, at any alignment, as a little-endian uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -59,7 +60,7 @@ def _load_word(typing_context: Any, data: Any, place: Any) -> Any:
 
 @intrinsic
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Number of zero bits below the lowest set one."""
+    """Number of zero bits below the lowest set bit."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(1))
@@ -68,8 +69,8 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 @intrinsic
-def _fetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Ask for an element that will be read soon."""
+def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    """Prefetch an element that will be read soon."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         struct = context.make_array(signature.args[0])(context, builder, args[0])
@@ -77,46 +78,48 @@ def _fetch(typing_context: Any, array: Any, place: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        builder.call(function, [address, number(0), number(3), number(1)])  # to read, keep, data
+        builder.call(
+            function, [address, number(0), number(3), number(1)]
+        )  # read, high locality, data
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
 
 
 @njit(inline="always")
-def _stir(h: Any, word: Any) -> Any:
+def _mix(h: Any, word: Any) -> Any:
     h = (h ^ word) * _MULTIPLIER
     return h ^ (h >> _HALF)
 
 
 @njit(inline="always")
 def _first_bytes(word: Any, n: Any) -> Any:
-    """The word with all but its first ``n < 8`` bytes zero."""
+    """The first ``n < 8`` bytes of the word; the others are set to zero."""
     return word & ((_ONE << (n * _BYTE)) - _ONE)
 
 
 @njit(inline="always")
 def _finish(h: Any, last: Any, length: Any) -> Any:
-    return np.int64(_stir(_stir(h, last), np.uint64(length)) >> _TOP)
+    return np.int64(_mix(_mix(h, last), np.uint64(length)) >> _TOP)
 
 
 @njit(cache=True, nogil=True)
 def split_and_hash(data: Bytes, n_bytes: int, ends: Ints, hashes: Ints) -> bool:
-    """Find and hash strings that are joined by NUL and followed by one.
+    """Find and hash strings that are each followed by NUL.
 
     Parameters
     ----------
     data : uint8 array of at least n_bytes + PADDING, zero from n_bytes on
     n_bytes : int
     ends : int64 array of shape (n_strings,)
-        Receives where each string ends.
+        Output: the end of each string.
     hashes : int64 array of shape (n_strings,)
-        Receives 31-bit hashes.
+        Output: 31-bit hashes.
 
     Returns
     -------
     bool
-        Whether there are exactly n_strings; False where a string holds a NUL itself.
+        Whether there are exactly n_strings; False if a string contains NUL.
     """
     place = 0
     for i in range(ends.size):
@@ -124,11 +127,11 @@ def split_and_hash(data: Bytes, n_bytes: int, ends: Ints, hashes: Ints) -> bool:
         h = np.uint64(0)
         while True:
             word = _load_word(data, place)
-            # The lowest high bit that survives marks the first zero byte.
+            # The lowest set bit marks the first zero byte.
             zeros = (word - _LOW_BITS) & ~word & _HIGH_BITS
             if zeros:
                 break
-            h = _stir(h, word)
+            h = _mix(h, word)
             place += 8
         n = _trailing_zeros(zeros) // _BYTE
         place += np.int64(n)
@@ -142,14 +145,14 @@ def split_and_hash(data: Bytes, n_bytes: int, ends: Ints, hashes: Ints) -> bool:
 
 @njit(cache=True, nogil=True)
 def hash_strings(data: Bytes, ends: Ints, gap: int, hashes: Ints) -> None:
-    """Hash strings whose ends are known, as `split_and_hash` does."""
+    """Hash strings with known ends, as `split_and_hash` does."""
     begin = 0
     for i in range(ends.size):
         length = ends[i] - begin
         place = begin
         h = np.uint64(0)
         while place + 8 <= ends[i]:
-            h = _stir(h, _load_word(data, place))
+            h = _mix(h, _load_word(data, place))
             place += 8
         last = _first_bytes(_load_word(data, place), np.uint64(ends[i] - place))
         hashes[i] = _finish(h, last, length)
@@ -188,17 +191,17 @@ def _probe(
 
 
 @njit(inline="always")
-def _fetch_ahead(i: int, hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> None:
-    """Bring nearer what the strings after the i-th will be compared with."""
+def _prefetch_ahead(i: int, hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> None:
+    """Prefetch what the strings after the i-th will be compared with."""
     mask = slots.size - 1
     if i + 3 * _AHEAD < hashes.size:
-        _fetch(slots, hashes[i + 3 * _AHEAD] & mask)
-    # In an empty slot the number is 0: a harmless place.
+        _prefetch(slots, hashes[i + 3 * _AHEAD] & mask)
+    # An empty slot gives the number 0, which is a valid index too.
     if i + 2 * _AHEAD < hashes.size:
-        _fetch(offsets, slots[hashes[i + 2 * _AHEAD] & mask] & _NUMBER)
+        _prefetch(offsets, slots[hashes[i + 2 * _AHEAD] & mask] & _NUMBER)
     if i + _AHEAD < hashes.size:
         end = slots[hashes[i + _AHEAD] & mask] & _NUMBER
-        _fetch(blob, offsets[max(end - 1, 0)])
+        _prefetch(blob, offsets[max(end - 1, 0)])
 
 
 @njit(cache=True, nogil=True)
@@ -221,13 +224,13 @@ def find_strings(
     blob : uint8 array
         The strings of the table.
     offsets : int64 array
-        Where each of them begins, and the last one ends.
+        First byte of each of them, then the size of the blob.
     out : int32 array of shape (n_strings,)
-        Receives the numbers; -1 for what is not in the table.
+        Output: the numbers; -1 for strings that are not in the table.
     """
     begin = 0
     for i in range(ends.size):
-        _fetch_ahead(i, hashes, slots, blob, offsets)
+        _prefetch_ahead(i, hashes, slots, blob, offsets)
         out[i], _ = _probe(data, begin, ends[i], hashes[i], slots, blob, offsets)
         begin = ends[i] + 1
 
@@ -245,7 +248,7 @@ def add_strings(
 ) -> int:
     """Look up strings that are joined by NUL, and give new ones the next numbers.
 
-    As `find_strings`; slots, blob and offsets have room for all the strings.
+    As `find_strings`; slots, blob and offsets must be large enough for all the strings.
 
     Returns
     -------
@@ -254,7 +257,7 @@ def add_strings(
     """
     begin = 0
     for i in range(ends.size):
-        _fetch_ahead(i, hashes, slots, blob, offsets)
+        _prefetch_ahead(i, hashes, slots, blob, offsets)
         number, slot = _probe(data, begin, ends[i], hashes[i], slots, blob, offsets)
         if number < 0:
             number = n_known
@@ -271,8 +274,8 @@ def add_strings(
 
 
 @njit(cache=True, nogil=True)
-def enter_strings(hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> int:
-    """Enter the strings of a blob into empty slots.
+def insert_strings(hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> int:
+    """Insert the strings of a blob into empty slots.
 
     Returns
     -------
@@ -289,7 +292,7 @@ def enter_strings(hashes: Ints, slots: Ints, blob: Bytes, offsets: Ints) -> int:
 
 @njit(cache=True, nogil=True)
 def move_slots(old: Ints, new: Ints) -> None:
-    """Enter what is in one array of slots into a larger, empty one."""
+    """Copy the entries of one array of slots to a larger, empty one."""
     for entry in old:
         if entry:
             slot = (entry >> 32) & (new.size - 1)

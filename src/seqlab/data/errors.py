@@ -18,15 +18,15 @@ class InputError(SeqlabError, ValueError):
 
 
 class PlacedError(SeqlabError):
-    """An error of one sequence among many.
+    """An error that concerns one sequence.
 
     Parameters
     ----------
     message : str
-        May name the sequence as ``{sequence}``.
+        May contain ``{sequence}``, which is replaced by the number of the sequence.
     sequence : int, optional
-        Its number. Code that works on a block of sequences counts from the block's first; whoever cut
-        the block puts the number right with `shifted`.
+        Number of the sequence. Code that sees only a block of sequences counts from the first of the
+        block; its caller corrects the number with `shifted`.
     """
 
     def __init__(self, message: str, sequence: int | None = None) -> None:
@@ -35,13 +35,13 @@ class PlacedError(SeqlabError):
         self.sequence = sequence
 
     def shifted(self, by: int) -> Self:
-        """The same error, with the sequence counted from ``by`` sequences further back."""
+        """The same error with ``by`` added to the number of the sequence."""
         return type(self)(self.message, None if self.sequence is None else self.sequence + by)
 
 
 class NoLegalLabelingError(PlacedError, ValueError):
-    """The hard constraints leave a sequence without any labeling."""
+    """The hard constraints forbid every labeling of a sequence."""
 
 
 class NumericalError(PlacedError, FloatingPointError):
-    """A computation left the finite numbers; the message names the sequence where it began."""
+    """A computation gave NaN or infinity; the message names the first sequence concerned."""

@@ -1,8 +1,8 @@
-"""Labels: from what the user gives to integer codes, and back.
+"""Labels as integer codes, and sample weights.
 
-`encode_labels` turns the list form (or the stacked form) of ``y`` into one code per step. A label
-may be unknown (``None``) or partly known (a set of labels): then its code is ``PARTIAL`` and the
-row of ``allowed`` says which labels are possible.
+`encode_labels` converts ``y``, as a list of sequences or stacked, to one code per step. A label may be
+unknown (``None``) or partially known (a set of labels): its code is then ``PARTIAL``, and its row of
+``allowed`` marks the possible labels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 
 UNSEEN = -1  # a label that is not among the classes
-PARTIAL = -2  # a label that is not known for sure
+PARTIAL = -2  # an unknown or partially known label
 
 
 class EncodedLabels(NamedTuple):
@@ -26,11 +26,11 @@ class EncodedLabels(NamedTuple):
     Parameters
     ----------
     codes : int64 array of shape (n_steps,)
-        Index into ``classes``; `UNSEEN` or `PARTIAL` where there is none.
+        Index into ``classes``, or `UNSEEN`, or `PARTIAL`.
     classes : array of shape (n_labels,)
         The labels, sorted.
     allowed : boolean array of shape (n_steps, n_labels) or None
-        Possible labels of each step; None where every label is known.
+        Possible labels of each step; None if every label is known.
     """
 
     codes: NDArray[np.int64]
@@ -51,18 +51,18 @@ def encode_labels(
 
     Parameters
     ----------
-    y : list of label sequences, or a flat sequence of labels when ``stacked``
+    y : list of label sequences, or a flat sequence of labels if ``stacked``
         The labels.
     offsets : array of shape (n_sequences + 1,)
-        Where each sequence of X begins.
+        First step of each sequence of X, then ``n_steps``.
     stacked : bool
         Whether X was given as one stacked matrix (or one sequence) rather than a list.
     classes : array, optional
-        Known classes; other labels get the code `UNSEEN`. Learned from ``y`` where not given.
+        Known classes; other labels get the code `UNSEEN`. By default the labels in ``y``.
     partial : bool
         Whether ``None`` and sets of labels are accepted.
     name : str
-        What the user calls ``y``, for error messages.
+        Name of ``y`` in error messages.
     """
     place = _Place(name, offsets)
     if y is None:
@@ -100,7 +100,7 @@ def encode_labels(
 
 
 class _Place(NamedTuple):
-    """Where a step is, in the user's words."""
+    """Names a step in error messages: ``y[3][5]``."""
 
     name: str
     offsets: NDArray[np.int64]
@@ -111,10 +111,10 @@ class _Place(NamedTuple):
 
 
 def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
-    """All labels in one flat list or 1-D array, after checking every length against X."""
+    """Check every length against X; return all labels in one flat list or 1-D array."""
     name, offsets = place
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
-    if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # a pandas Series, say
+    if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # such as a pandas Series
         y = np.asarray(y)
     if isinstance(y, Iterator):
         y = list(y)
@@ -125,7 +125,7 @@ def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
     if stacked and not _is_list_of_sequences(y, n_steps):
         if len(y) != n_steps:
             raise InputError(f"X has {n_steps} steps but {name} has {len(y)} labels")
-        return y if _plain_array(y) else list(y)
+        return y if _is_plain_array(y) else list(y)
     if len(y) != n_sequences:
         hint = f" ({name} must be a list with one list of labels per sequence)"
         hint = hint if n_steps == len(y) else ""
@@ -138,23 +138,23 @@ def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
             raise InputError(
                 f"X[{i}] has {lengths[i]} steps but {name}[{i}] has {len(labels)} labels"
             )
-    if n_sequences and all(_plain_array(labels) for labels in y):
+    if n_sequences and all(_is_plain_array(labels) for labels in y):
         text = {labels.dtype.kind in "US" for labels in y if len(labels)}
         if len(text) > 1:
             raise InputError("labels mix strings and numbers")
         return np.concatenate([np.asarray(labels) for labels in y])
-    return list(chain.from_iterable(np.asarray(v).tolist() if _plain_array(v) else v for v in y))
+    return list(chain.from_iterable(np.asarray(v).tolist() if _is_plain_array(v) else v for v in y))
 
 
 def _is_list_of_sequences(y: Any, n_steps: int) -> bool:
-    """Whether y, beside a stacked X, is nevertheless given as a list of label lists."""
-    if _plain_array(y) or not hasattr(y, "__len__") or len(y) == 0 or isinstance(y, str):
+    """Whether y is a list of label lists although X is stacked."""
+    if _is_plain_array(y) or not hasattr(y, "__len__") or len(y) == 0 or isinstance(y, str):
         return False
     first = y[0]
     return isinstance(first, list | tuple | np.ndarray) and not isinstance(first, str)
 
 
-def _plain_array(labels: Any) -> bool:
+def _is_plain_array(labels: Any) -> bool:
     return isinstance(labels, np.ndarray) and labels.dtype.kind in "biufUS" and labels.ndim == 1
 
 
@@ -176,10 +176,10 @@ def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: _Plac
 
 
 def _split_partial(flat: list[Any], place: _Place, partial: bool) -> tuple[Any, dict[int, Any]]:
-    """Separate known labels from ``None`` and sets; refuse what cannot be a label."""
+    """Separate known labels from ``None`` and sets; raise an error for what cannot be a label."""
     try:
         kinds = {type(label) for label in set(flat)}
-    except TypeError:  # an unhashable entry: a set of labels, or a mistake
+    except TypeError:  # an entry is not hashable: a set of labels, or an error of the user
         kinds = {set}
     if kinds <= {str, int, bool, np.str_}:
         return flat, {}
@@ -204,7 +204,7 @@ def _split_partial(flat: list[Any], place: _Place, partial: bool) -> tuple[Any, 
         else:
             raise InputError(
                 f"{place(step)} is a {type(label).__name__}; a label is a string or a number, None "
-                "where unknown, or a set of possible labels"
+                "if unknown, or a set of possible labels"
             )
     return known, unknown
 
@@ -215,31 +215,31 @@ def _sorted_classes(distinct: set[Any]) -> NDArray[Any]:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in distinct})
         if len(kinds) == 1:
-            raise InputError(f"labels of type {kinds[0]} have no order") from None
+            raise InputError(f"labels of type {kinds[0]} cannot be sorted") from None
         raise InputError(f"labels mix the types {', '.join(kinds)}") from None
     strings = [isinstance(label, str) for label in ordered]
     if any(strings) and not all(strings):
         raise InputError("labels mix strings and numbers")
     classes = np.array(ordered)
-    # NumPy drops trailing NUL characters and rounds large integers beside floats.
+    # NumPy drops trailing NUL characters, and rounds large integers in an array with floats.
     for label, stored in zip(ordered, classes.tolist(), strict=True):
         if label != stored:
-            raise InputError(f"the label {label!r} cannot be kept: NumPy stores it as {stored!r}")
+            raise InputError(f"the label {label!r} cannot be used: NumPy stores it as {stored!r}")
     return classes
 
 
 def decode_labels(codes: NDArray[np.int64], classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels of the codes."""
+    """Return the label of each code."""
     return classes[codes]
 
 
 def sequence_weights(
     sample_weight: Any, offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of the sequences and of the steps.
+    """Return the weights of the sequences and of the steps.
 
-    ``sample_weight`` has one entry per sequence, or one per step (flat, or as a list like ``y``): a
-    sequence then weighs the mean of its steps.
+    ``sample_weight`` has one entry per sequence, or one per step (flat, or as a list like ``y``); the
+    weight of a sequence is then the mean over its steps.
     """
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
     lengths = np.diff(offsets)

@@ -1,19 +1,19 @@
 """Open/close coding: a phrase set as two decisions per step.
 
-Each step takes first an *open* decision, then a *close* decision ("i": inside a phrase, "o":
+Each step has an *open* decision, then a *close* decision ("n": not, "i": inside a phrase, "o":
 outside)::
 
     open   O    a phrase begins here         close   C    the phrase ends here
-           nOi  no, and we are inside one            nCi  it goes on
-           nOo  no, and we are outside               nCo  there is none to end
+           nOi  no, inside a phrase                  nCi  no, it continues
+           nOo  no, outside of phrases               nCo  no, outside of phrases
 
-A sequence of T steps becomes 2T decisions. The legal ones are the paths of this diagram, from
-``O`` or ``nOo`` to ``C`` or ``nCo``::
+A sequence of T steps has 2T decisions. The legal ones are the paths of this diagram, from ``O`` or
+``nOo`` to ``C`` or ``nCo``::
 
     within a step     O -> C, nCi    nOi -> C, nCi    nOo -> nCo
     to the next step  C -> O, nOo    nCi -> nOi       nCo -> O, nOo
 
-Legal paths and phrase sets of one type correspond one to one; there are 1, 2, 5, 13, 34, 89, ...
+Each legal path corresponds to exactly one phrase set of one type; there are 1, 2, 5, 13, 34, 89, ...
 of them for T = 0, 1, 2, ... (every second Fibonacci number).
 
 References
@@ -49,15 +49,15 @@ _LAST = ("C", "nCo")
 
 
 def phrases_to_open_close(phrases: Iterable[Any], length: int) -> list[str]:
-    """Write a phrase set as open and close decisions.
+    """Convert a phrase set to open and close decisions.
 
     Parameters
     ----------
     phrases : iterable of Phrase or (start, stop, type) tuples
-        Disjoint and inside the sequence, in any order, all of one type: the decisions cannot
-        carry it.
+        Disjoint and inside the sequence, in any order. All of one type, because the decisions do
+        not store it.
     length : int
-        Steps of the sequence.
+        Number of steps of the sequence.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def phrases_to_open_close(phrases: Iterable[Any], length: int) -> list[str]:
     types = dict.fromkeys(phrase.type for phrase in checked)
     if len(types) > 1:
         raise InputError(
-            f"open/close decisions carry one phrase type, got {', '.join(map(repr, types))}"
+            f"open/close decisions need phrases of one type, got {', '.join(map(repr, types))}"
         )
     decisions = ["nOo", "nCo"] * length
     for start, stop, _ in checked:
@@ -85,19 +85,19 @@ def phrases_to_open_close(phrases: Iterable[Any], length: int) -> list[str]:
 
 
 def open_close_to_phrases(decisions: Sequence[str], type: str | None = None) -> list[Phrase]:
-    """Phrases that a legal sequence of decisions describes.
+    """Convert a legal sequence of decisions to phrases.
 
     Parameters
     ----------
     decisions : sequence of str
-        Open and close decision of every step in turn.
+        Open and close decision of each step.
     type : str, optional
-        Type to give to the phrases.
+        Type of the phrases.
 
     Raises
     ------
     InputError
-        For a path that the diagram does not have, with the step.
+        If the decisions are not a path of the diagram; the message gives the step.
 
     Examples
     --------
@@ -128,10 +128,9 @@ def open_close_to_phrases(decisions: Sequence[str], type: str | None = None) -> 
 
 
 def open_close_mask() -> SchemeMask:
-    """The diagram as boolean arrays over ``DECISIONS``: a chain of 2T steps under it is legal.
+    """Return the diagram as boolean arrays over ``DECISIONS``, for a chain of 2T steps.
 
-    Opens are followed only by closes and closes by opens, so the mask also keeps the two kinds in
-    turn.
+    Only close decisions may follow open decisions, and open decisions close decisions.
 
     Examples
     --------

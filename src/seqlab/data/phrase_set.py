@@ -1,8 +1,4 @@
-"""PhraseSet: the phrases of one sequence as a value.
-
-The common ground of the codings: tags, open/close decisions and lists of phrases all read into it and are
-written from it.
-"""
+"""PhraseSet: the phrases of one sequence, with conversions from and to tags and open/close decisions."""
 
 from __future__ import annotations
 
@@ -17,19 +13,19 @@ from seqlab.data.tags import phrases_to_tags, tags_to_phrases
 
 
 class PhraseSet(Sequence[Phrase]):
-    """Disjoint phrases of a sequence, sorted; immutable, with the length of the sequence.
+    """The disjoint phrases of a sequence, sorted by position; immutable.
 
     Parameters
     ----------
     phrases : iterable of Phrase or (start, stop, type) tuples
         In any order.
     length : int
-        Steps of the sequence.
+        Number of steps of the sequence.
 
     Raises
     ------
     InputError
-        For phrases that overlap, are empty or leave the sequence.
+        If phrases overlap, are empty or are not inside the sequence.
 
     Examples
     --------
@@ -60,26 +56,26 @@ class PhraseSet(Sequence[Phrase]):
     def from_tags(
         cls, tags: Iterable[str], scheme: str = "IOB2", *, strict: bool = False
     ) -> PhraseSet:
-        """Read tags; see `tags_to_phrases`."""
+        """Convert from tags; see `tags_to_phrases`."""
         tags = tags if isinstance(tags, str) else list(tags)
         return cls(tags_to_phrases(tags, scheme, strict), len(tags))
 
     @classmethod
     def from_open_close(cls, decisions: Sequence[str], type: str | None = None) -> PhraseSet:
-        """Read two decisions per step; see `open_close_to_phrases`."""
+        """Convert from two decisions per step; see `open_close_to_phrases`."""
         return cls(open_close_to_phrases(decisions, type), len(decisions) // 2)
 
     def to_tags(self, scheme: str = "IOB2") -> list[str]:
-        """One tag per step; see `phrases_to_tags`."""
+        """Convert to one tag per step; see `phrases_to_tags`."""
         return phrases_to_tags(self._phrases, self.length, scheme)
 
     def to_open_close(self) -> list[str]:
-        """Two decisions per step, for phrases of one type; see `phrases_to_open_close`."""
+        """Convert to two decisions per step; see `phrases_to_open_close`."""
         return phrases_to_open_close(self._phrases, self.length)
 
     @property
     def types(self) -> tuple[str | None, ...]:
-        """The types that occur, sorted; None first."""
+        """The types of the phrases, sorted; None first."""
         return tuple(sorted({phrase.type for phrase in self._phrases}, key=lambda t: t or ""))
 
     @overload
@@ -95,7 +91,7 @@ class PhraseSet(Sequence[Phrase]):
         return len(self._phrases)
 
     def __and__(self, other: Iterable[Any]) -> frozenset[Phrase]:
-        """Phrases in both, with the same borders and type."""
+        """The phrases in both: same start, stop and type."""
         return frozenset(self._phrases) & frozenset(other)
 
     def __eq__(self, other: object) -> bool:

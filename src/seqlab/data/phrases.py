@@ -1,12 +1,12 @@
-"""Phrase: a labelled stretch of a sequence, and the checks on a set of them.
+"""Phrase: a labelled part of a sequence, and the checks on a set of phrases.
 
 A phrase covers the steps ``start, ..., stop - 1``. A *phrase set* of a sequence of ``length``
 steps is a list of phrases that are sorted, disjoint and inside the sequence::
 
     0 <= start_1 < stop_1 <= start_2 < stop_2 <= ... <= length
 
-Tag schemes (`seqlab.data.tags`) and open/close decisions (`seqlab.data.open_close`) are two ways of
-writing a phrase set as one label per step.
+Tag schemes (`seqlab.data.tags`) write a phrase set as one label per step, open/close decisions
+(`seqlab.data.open_close`) as two.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from seqlab.data.errors import InputError
 
 
 class Phrase(NamedTuple):
-    """A labelled stretch of a sequence.
+    """A labelled part of a sequence.
 
     Attributes
     ----------
     start : int
-        First step of the phrase, from 0.
+        First step of the phrase, counted from 0.
     stop : int
-        The step after its last one, so that ``sequence[start:stop]`` is the phrase.
+        The step after the last one, so that ``sequence[start:stop]`` is the phrase.
     type : str or None
-        What it is (``"NP"``, ``"person"``); None where phrases have no types.
+        The label (``"NP"``, ``"person"``); None if phrases have no types.
 
     Examples
     --------
@@ -46,14 +46,14 @@ class Phrase(NamedTuple):
 
 
 def check_phrases(phrases: Iterable[Any], length: int | None = None) -> list[Phrase]:
-    """Return the phrases as a list of `Phrase`, or say which one breaks the rules of a phrase set.
+    """Return the phrases as a list of `Phrase`; raise an error if they are not a phrase set.
 
     Parameters
     ----------
     phrases : iterable of Phrase or (start, stop, type) tuples
-        Must be sorted by position; see `sort_phrases` where they are not.
+        Must be sorted by position; see `sort_phrases` if they are not.
     length : int, optional
-        Steps of the sequence. Without it, the right border is not checked.
+        Number of steps of the sequence. If None, the end of the sequence is not checked.
 
     Returns
     -------
@@ -62,8 +62,8 @@ def check_phrases(phrases: Iterable[Any], length: int | None = None) -> list[Phr
     Raises
     ------
     InputError
-        For a phrase that is empty, outside the sequence, out of order or overlapping the one
-        before.
+        If a phrase is empty, is not inside the sequence, is out of order or overlaps the previous
+        one.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def sort_phrases(phrases: Iterable[Any]) -> list[Phrase]:
     >>> sort_phrases([(2, 3, "VP"), (0, 2, None)])
     [Phrase(start=0, stop=2, type=None), Phrase(start=2, stop=3, type='VP')]
     """
-    # The type is no part of the key: None and strings do not compare.
+    # The type is not part of the key: None and strings cannot be compared.
     return sorted(
         (_as_phrase(item, index) for index, item in enumerate(phrases)), key=lambda p: p[:2]
     )

@@ -1,7 +1,7 @@
-"""Sparse matrices in the state of an estimator, as plain arrays.
+"""Sparse matrices in the state of an estimator, stored as plain arrays.
 
-Model files compress sparse matrices, which for the weights of a large model takes longer than all the rest of
-saving, and gains little: weights are noise to a compressor. Plain arrays are written as they are.
+Model files compress sparse matrices. For the weights of a large model this takes longer than the rest of
+saving and saves little space. Plain arrays are not compressed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KINDS: dict[str, Any] = {"csr": sp.csr_matrix, "csc": sp.csc_matrix}
 
 
 def pack_sparse(state: dict[str, Any]) -> dict[str, Any]:
-    """The state with arrays, under ``"<name>:<format>"``, for every CSR or CSC matrix.
+    """Replace every CSR or CSC matrix of a state by its arrays, under ``"<name>:<format>"``.
 
     Examples
     --------
@@ -36,9 +36,9 @@ def pack_sparse(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack_sparse(state: dict[str, Any]) -> dict[str, Any]:
-    """What `pack_sparse` was given; an `InputError` where arrays do not make a matrix.
+    """Undo `pack_sparse`; raise an `InputError` if the arrays are not a valid matrix.
 
-    Indices are checked, since compiled kernels will follow them.
+    Indices are checked here because compiled kernels do not check them.
     """
     unpacked: dict[str, Any] = {}
     for name, value in state.items():
@@ -49,10 +49,10 @@ def unpack_sparse(state: dict[str, Any]) -> dict[str, Any]:
         try:
             parts = tuple(np.asarray(value[part]) for part in ("data", "indices", "indptr"))
             if [part.dtype.kind for part in parts] != ["f", "i", "i"]:
-                raise TypeError("it needs numbers, and integers for their places")
+                raise TypeError("data must be floats, indices and indptr integers")
             matrix = _KINDS[kind](parts, shape=tuple(value["shape"]))
             matrix.check_format(full_check=True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{plain} is no sparse matrix: {error}") from None
+            raise InputError(f"{plain} is not a valid sparse matrix: {error}") from None
         unpacked[plain] = matrix
     return unpacked

@@ -1,9 +1,9 @@
-"""StringTable: numbers for strings, at the speed of their bytes.
+"""StringTable: consecutive numbers for distinct strings, faster than a dict.
 
-A dict of strings costs some 300 ns per lookup of a string that is new to the process: its hash must
-be computed and the dict, the key and the string are all far apart in memory. Here a batch of strings
-is joined by NUL in one call, encoded in one call, and one compiled loop looks all of them up in a
-table of bytes. The strings themselves are never made.
+A dict takes some 300 ns to look up a string that is new to the process: its hash must be computed, and
+the dict, the key and the string are far apart in memory. Here a batch of strings is joined by NUL in one
+call and encoded in one call, and one compiled loop looks all of them up in a table of bytes, without a
+Python string per entry.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 
-# Lone surrogates stand for bytes that were not UTF-8 where the text was read; keep them.
+# Keep lone surrogates: they represent bytes of the input that were not UTF-8.
 ERRORS = "surrogatepass"
-_PADDING = 8  # of seqlab.data._kernels, which is imported on first use
+_PADDING = 8  # as in seqlab.data._kernels, which is imported on first use
 
 
 class Batch(NamedTuple):
     """Strings as bytes, joined by NUL."""
 
-    data: NDArray[np.uint8]  # with padding
+    data: NDArray[np.uint8]  # padded
     ends: NDArray[np.int64]  # (n_strings,)
     hashes: NDArray[np.int64]  # (n_strings,)
 
@@ -37,12 +37,12 @@ def pack(bags: Any, n_strings: int) -> Batch:
     ----------
     bags : list of collections of str, none of them empty
     n_strings : int
-        How many they hold together.
+        Total number of strings.
 
     Raises
     ------
     TypeError
-        When they hold something else.
+        If an entry is not a string.
     """
     from seqlab.data._kernels import hash_strings, split_and_hash
 
@@ -53,7 +53,7 @@ def pack(bags: Any, n_strings: int) -> Batch:
     encoded = "\0".join(map("\0".join, bags)).encode("utf-8", ERRORS)
     data = padded(np.frombuffer(encoded, dtype=np.uint8))
     if not split_and_hash(data, len(encoded), ends, hashes):
-        # Some string holds a NUL of its own: measure them one by one.
+        # Some string contains NUL: measure the strings one by one.
         strings = chain.from_iterable(bags)
         sizes = (len(str.encode(string, "utf-8", ERRORS)) + 1 for string in strings)
         np.cumsum(np.fromiter(sizes, np.int64, n_strings), out=ends)
@@ -65,7 +65,7 @@ def pack(bags: Any, n_strings: int) -> Batch:
 class StringTable:
     """Distinct strings, numbered in the order in which they were added.
 
-    Not to be changed while another thread reads it; any number of threads may `find` at once.
+    Threads may call `find` concurrently, but not while another one calls `add`.
 
     Examples
     --------
@@ -85,9 +85,9 @@ class StringTable:
         self._offsets = np.zeros(512, dtype=np.int64)
 
     @classmethod
-    def of(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> StringTable:
-        """Table of the strings that a blob holds between its offsets."""
-        from seqlab.data._kernels import enter_strings, hash_strings
+    def from_blob(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> StringTable:
+        """Build the table of the strings ``blob[offsets[i]:offsets[i + 1]]``."""
+        from seqlab.data._kernels import hash_strings, insert_strings
 
         table = cls()
         table._n = offsets.size - 1
@@ -96,9 +96,9 @@ class StringTable:
         table._slots = np.zeros(_power_of_two(2 * table._n), dtype=np.int64)
         hashes = np.empty(table._n, dtype=np.int64)
         hash_strings(table._blob, table._offsets[1:], 0, hashes)
-        repeated = enter_strings(hashes, table._slots, table._blob, table._offsets)
+        repeated = insert_strings(hashes, table._slots, table._blob, table._offsets)
         if repeated >= 0:
-            raise InputError(f"name {repeated} of a vocabulary is there twice")
+            raise InputError(f"name {repeated} of a vocabulary occurs twice")
         return table
 
     def __len__(self) -> int:
@@ -106,26 +106,27 @@ class StringTable:
 
     @property
     def blob(self) -> NDArray[np.uint8]:
-        """The strings in UTF-8, one after the other."""
+        """The concatenated strings in UTF-8."""
         return self._blob[: self._offsets[self._n]]
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where each string begins in the blob and the last one ends, shape (n_strings + 1,)."""
+        """First byte of each string in the blob, then its size; shape (n_strings + 1,)."""
         return self._offsets[: self._n + 1]
 
     def find(self, bags: Iterable[Any], n_strings: int) -> NDArray[np.int32]:
-        """Numbers of the strings of some bags; -1 for what is not in the table.
+        """Look up the strings of some bags.
 
         Parameters
         ----------
         bags : list of collections of str, none of them empty
         n_strings : int
-            How many they hold together.
+            Total number of strings.
 
         Returns
         -------
         int32 array of shape (n_strings,)
+            Their numbers; -1 for strings that are not in the table.
         """
         from seqlab.data._kernels import find_strings
 
@@ -135,9 +136,9 @@ class StringTable:
         return out
 
     def add(self, bags: Iterable[Any], n_strings: int) -> NDArray[np.int32]:
-        """Numbers of the strings of some bags; what is not in the table is added.
+        """Look up the strings of some bags, as `find` does, and add those that are new.
 
-        As `find`. Nothing is added when something is no string.
+        Nothing is added if an entry is not a string.
         """
         from seqlab.data._kernels import add_strings
 
@@ -148,27 +149,27 @@ class StringTable:
         return out
 
     def trim(self) -> None:
-        """Give back the room for further strings."""
+        """Free the memory reserved for further strings."""
         self._blob = padded(self.blob)
         self._offsets = self.offsets.copy()
 
     def _reserve(self, n_strings: int, n_bytes: int) -> None:
-        """Make room for so many more strings."""
+        """Reserve memory for further strings."""
         from seqlab.data._kernels import move_slots
 
         if self._n + n_strings > np.iinfo(np.int32).max:
-            raise InputError(f"more than {self._n} different strings: too many for int32")
+            raise InputError(f"more than {self._n} distinct strings: too many for int32")
         if 2 * (self._n + n_strings) > self._slots.size:
             slots = np.zeros(_power_of_two(2 * (self._n + n_strings)), dtype=np.int64)
             move_slots(self._slots, slots)
             self._slots = slots
-        self._offsets = _lengthened(self._offsets, self._n + n_strings + 1)
+        self._offsets = _extended(self._offsets, self._n + n_strings + 1)
         used = int(self._offsets[self._n])
-        self._blob = _lengthened(self._blob, used + n_bytes + _PADDING)
+        self._blob = _extended(self._blob, used + n_bytes + _PADDING)
 
 
 def padded(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Copy of bytes with the zeros behind it that the kernels read but never use."""
+    """Copy of bytes, followed by zeros: kernels read eight bytes at a time, also at the end."""
     longer = np.zeros(data.size + _PADDING, dtype=np.uint8)
     longer[: data.size] = data
     return longer
@@ -178,8 +179,8 @@ def _power_of_two(size: int) -> int:
     return 1 << max(size - 1, 1023).bit_length()
 
 
-def _lengthened(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """The array, or one at least twice as long that begins with it, with room for ``size``."""
+def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array if it has ``size`` entries, else a copy that is at least twice as long."""
     if size <= array.size:
         return array
     longer = np.zeros(max(size, 2 * array.size), dtype=array.dtype)

@@ -1,26 +1,25 @@
 """Tag schemes: phrase sets written as one tag per step.
 
-A tag is a letter, a hyphen and a type (``B-NP``), or a letter alone where phrases have no types;
-the type is everything after the *first* hyphen (``B-NP-SBJ`` has the type ``NP-SBJ``). A tag
-without a type gives phrases of type None. The letters:
+A tag is a letter, a hyphen and a type (``B-NP``), or only a letter if phrases have no types; the
+type is everything after the *first* hyphen (``B-NP-SBJ`` has the type ``NP-SBJ``). Tags without a type
+give phrases of type None. The letters:
 
 ======  ======================================================================================
-IO      ``I`` inside a phrase, ``O`` outside. Neighbouring phrases of one type cannot be told apart.
-IOB1    ``I`` inside; ``B`` only where a phrase directly follows another of its type.
+IO      ``I`` inside a phrase, ``O`` outside. Adjacent phrases of one type cannot be told apart.
+IOB1    ``I`` inside; ``B`` only if a phrase directly follows another one of its type.
 IOB2    ``B`` on the first step of every phrase, ``I`` on the others (also called BIO).
-IOBES   ``S`` on a phrase of one step; else ``B`` first, ``E`` last, ``I`` between (also BIOES).
+IOBES   ``S`` for a phrase of one step; else ``B`` first, ``E`` last, ``I`` between (also BIOES).
 BILOU   IOBES with ``L`` (last) for ``E`` and ``U`` (unit) for ``S``.
 ======  ======================================================================================
 
-Every scheme is a set of rules on two neighbouring tags, so that reading, checking and masking share
-one table. A *run* is a maximal stretch of tags that continue each other (``B`` or ``I``, then
-``I`` or ``E`` of the same type); every phrase lies in one run.
+Every scheme is a set of rules for two adjacent tags, so that reading, checking and masking use the
+same table. A *run* is a maximal sequence of tags that continue each other (``B`` or ``I``, then ``I``
+or ``E`` of the same type); every phrase is part of one run.
 
-Malformed tags, as ``O I-NP`` in IOB2, are read in one of two ways:
+Malformed tags, such as ``O I-NP`` in IOB2, are read in one of two ways:
 
-- by default as ``conlleval`` (the CoNLL shared tasks' script) does: whatever is not ``O`` belongs
-  to a phrase, and every run is one phrase. ``I`` after ``O`` or after another type starts a
-  phrase.
+- by default like ``conlleval``, the script of the CoNLL shared tasks: every tag except ``O`` belongs
+  to a phrase, and every run is one phrase. ``I`` after ``O`` or after another type starts a phrase.
 - ``strict``: only well-formed phrases count. The rules are those of seqeval's ``mode="strict"``.
 
 References
@@ -45,7 +44,7 @@ from seqlab.data.phrases import Phrase, check_phrases, sort_phrases
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Letters of every scheme in one coding; BILOU's L and U are E and S.
+# One code for the letters of all schemes; BILOU's L and U are E and S.
 _LETTERS = "OBIES"
 _O, _B, _I, _E, _S = range(5)
 
@@ -53,8 +52,8 @@ _O, _B, _I, _E, _S = range(5)
 def _rules(*patterns: str) -> Bools:
     """Build a table [previous letter, letter, same type] from patterns such as ``"BI>IE="``.
 
-    Left and right of ``>`` stand the letters it speaks of (``*``: all); a final ``=`` asks for
-    equal types, ``!`` for different ones.
+    A pattern has the previous letters, ``>`` and the current letters (``*``: all); a final ``=``
+    means equal types, ``!`` different ones.
     """
     table = np.zeros((5, 5, 2), dtype=bool)
     for pattern in patterns:
@@ -90,8 +89,8 @@ _SCHEMES = {
             "OIB",
             (_O, _I, _B),
             _rules("*>OI", "BI>B="),
-            # seqeval's table: an I after a B that may not stand there begins a phrase itself, and a
-            # phrase B-X before a misplaced B-Y does not count.
+            # As in seqeval: an I after a misplaced B begins a phrase, and a phrase B-X before a
+            # misplaced B-Y does not count.
             _rules("O>I", "I>I!", "B>I", "BI>B="),
             _rules("I>*", "B>O", "B>I!", "B>B="),
         ),
@@ -105,14 +104,14 @@ _OTHER_NAMES = {"BIO": "IOB2", "IOB": "IOB2", "BIO2": "IOB2", "BIOES": "IOBES"}
 
 
 class SchemeMask(NamedTuple):
-    """What a scheme allows; True is legal.
+    """The transitions and labels that a scheme allows.
 
     Attributes
     ----------
     transitions : boolean array of shape (n_labels, n_labels)
         ``transitions[i, j]``: label ``j`` may follow label ``i``.
     start, end : boolean arrays of shape (n_labels,)
-        Labels that may stand first and last.
+        Labels that may be first and last.
     """
 
     transitions: Bools
@@ -121,7 +120,7 @@ class SchemeMask(NamedTuple):
 
 
 class StackedPhrases(NamedTuple):
-    """Phrases of many sequences in the coordinates of the stacked steps, sorted by start.
+    """Phrases of many sequences, as positions in the stacked steps, sorted by start.
 
     Attributes
     ----------
@@ -135,7 +134,7 @@ class StackedPhrases(NamedTuple):
 
 
 def get_scheme(name: Any) -> _Scheme:
-    """Rules of a scheme, or an `InputError` that suggests the nearest name."""
+    """Return the rules of a scheme; an unknown name is an `InputError` with a suggestion."""
     if isinstance(name, str) and name in _SCHEMES:
         return _SCHEMES[name]
     known = ", ".join(SCHEMES)
@@ -154,7 +153,7 @@ def parse_tag(tag: Any, scheme: str = "IOB2", *, where: str = "") -> tuple[int, 
     tag : str
     scheme : str
     where : str
-        Place of the tag, for the error's text (``"at position 3"``).
+        Position of the tag in the error message (``"at position 3"``).
 
     Examples
     --------
@@ -176,25 +175,25 @@ def parse_tag(tag: Any, scheme: str = "IOB2", *, where: str = "") -> tuple[int, 
 def find_phrases(
     letters: Ints, types: Ints, offsets: Ints, scheme: str = "IOB2", *, strict: bool = False
 ) -> StackedPhrases:
-    """Phrases of many coded tag sequences at once, without a loop over steps.
+    """Find the phrases of many encoded tag sequences, without a Python loop over steps.
 
     Parameters
     ----------
     letters, types : integer arrays of shape (n_steps,)
-        Codes of letters (as of `parse_tag`) and of types; the type of an ``O`` is not read.
+        Codes of letters (see `parse_tag`) and of types; the type of an ``O`` is ignored.
     offsets : integer array of shape (n_sequences + 1,)
-        Where each sequence begins; phrases never cross these borders.
+        First step of each sequence, then ``n_steps``. No phrase is in two sequences.
     scheme, strict
         As in `tags_to_phrases`.
 
     Notes
     -----
-    Linear in the number of steps. A phrase is the rest of a run from the first step of it at
-    which the rules let a phrase begin, if they let it close where the run ends.
+    Linear in the number of steps. A phrase goes from the first step of a run at which the rules
+    allow a beginning to the end of the run, if they allow an ending there.
     """
     rules = get_scheme(scheme)
     n_steps = letters.size
-    # Steps -1 and n_steps, and everything beyond a sequence's border, count as O.
+    # The steps before and after a sequence count as O.
     before = np.zeros(n_steps + 1, dtype=np.int64)
     before[1:] = letters
     current = np.zeros(n_steps + 1, dtype=np.int64)
@@ -209,7 +208,7 @@ def find_phrases(
     begins = (rules.begins if strict else _LENIENT_BEGINS)[before_start, current, same]
     closes = (rules.closes if strict else _LENIENT_CLOSES)[before, after_end, same]
 
-    heads = np.flatnonzero(~continues)  # ends with n_steps
+    heads = np.flatnonzero(~continues)  # the last entry is n_steps
     run_of_step = np.cumsum(~continues) - 1
     start = np.flatnonzero(begins)
     run = run_of_step[start]
@@ -224,7 +223,7 @@ def find_phrases(
 def tags_to_phrases(
     tags: Iterable[str], scheme: str = "IOB2", strict: bool = False
 ) -> list[Phrase]:
-    """Phrases that a tag sequence describes.
+    """Return the phrases of a tag sequence.
 
     Parameters
     ----------
@@ -232,8 +231,8 @@ def tags_to_phrases(
         The tags of one sequence.
     scheme : {"IO", "IOB1", "IOB2", "IOBES", "BILOU"}
     strict : bool
-        Whether only well-formed phrases count. By default malformed tags are read as ``conlleval``
-        reads them: see the module's text.
+        Whether only well-formed phrases count. By default malformed tags are read like
+        ``conlleval`` does: an ``I`` after ``O`` or after another type starts a phrase.
 
     Returns
     -------
@@ -243,14 +242,14 @@ def tags_to_phrases(
     Raises
     ------
     InputError
-        For a tag whose letter the scheme does not have, with its position.
+        For a tag that is not in the scheme; the message gives its position.
 
     Notes
     -----
     The default reading equals seqeval's default mode on IOB1, IOB2 and IOBES, and ``conlleval``
-    on IOB1 and IOB2. ``conlleval`` itself does not know ``S`` and does not end a phrase between
-    ``E`` and ``B``; here, as in seqeval, it ends. seqeval's default mode does not read BILOU;
-    here it is IOBES with other letters.
+    on IOB1 and IOB2. ``conlleval`` does not support ``S`` and does not end a phrase between ``E`` and
+    ``B``; here, as in seqeval, the phrase ends. seqeval's default mode does not support BILOU; here
+    it is IOBES with other letters.
 
     Examples
     --------
@@ -284,21 +283,21 @@ def tags_to_phrases(
 
 
 def phrases_to_tags(phrases: Iterable[Any], length: int, scheme: str = "IOB2") -> list[str]:
-    """Write a phrase set as tags.
+    """Convert a phrase set to tags.
 
     Parameters
     ----------
     phrases : iterable of Phrase or (start, stop, type) tuples
         Disjoint and inside the sequence, in any order.
     length : int
-        Steps of the sequence.
+        Number of steps of the sequence.
     scheme : {"IO", "IOB1", "IOB2", "IOBES", "BILOU"}
 
     Raises
     ------
     InputError
-        For phrases that overlap or leave the sequence, and in ``"IO"`` for two neighbours of one
-        type, which would be read back as one phrase.
+        For phrases that overlap or are not inside the sequence, and in ``"IO"`` for adjacent
+        phrases of one type, which would be read as one phrase.
 
     Examples
     --------
@@ -315,23 +314,23 @@ def phrases_to_tags(phrases: Iterable[Any], length: int, scheme: str = "IOB2") -
     for phrase in check_phrases(sort_phrases(phrases), length):
         if phrase.type == "":
             raise InputError(f"{phrase} has an empty type: use None for phrases without a type")
-        touches = (
+        is_adjacent = (
             previous is not None and previous.stop == phrase.start and previous.type == phrase.type
         )
-        if touches and scheme == "IO":
+        if is_adjacent and scheme == "IO":
             raise InputError(
-                f"{previous} and {phrase} touch and have the same type: IO would merge them at "
+                f"{previous} and {phrase} are adjacent and have the same type: IO would merge them at "
                 f"step {phrase.start}; use another scheme or merge them first"
             )
         suffix = "" if phrase.type is None else f"-{phrase.type}"
-        codes = _phrase_codes(scheme, phrase.stop - phrase.start, touches=touches)
+        codes = _phrase_codes(scheme, phrase.stop - phrase.start, is_adjacent=is_adjacent)
         tags[phrase.start : phrase.stop] = [letter_of[code] + suffix for code in codes]
         previous = phrase
     return tags
 
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
-    """Rewrite the tags of one sequence in another scheme; malformed tags are mended on the way.
+    """Convert the tags of one sequence to another scheme; malformed tags become well-formed.
 
     Examples
     --------
@@ -344,7 +343,7 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 
 def scheme_mask(classes: Iterable[str], scheme: str = "IOB2") -> SchemeMask:
-    """Which of the classes may follow each other, start and end under a scheme.
+    """Find which classes may follow each other, and which may be first or last, under a scheme.
 
     Parameters
     ----------
@@ -355,9 +354,9 @@ def scheme_mask(classes: Iterable[str], scheme: str = "IOB2") -> SchemeMask:
     Returns
     -------
     SchemeMask
-        Boolean arrays (transitions, start, end). A tag sequence that respects them is
-        well-formed: both readings of `tags_to_phrases` give the same phrases, and
-        `phrases_to_tags` gives back the tags.
+        Boolean arrays (transitions, start, end). A tag sequence that they allow is well-formed:
+        `tags_to_phrases` gives the same phrases with and without ``strict``, and
+        `phrases_to_tags` converts these to the same tags.
 
     Examples
     --------
@@ -383,9 +382,9 @@ def scheme_mask(classes: Iterable[str], scheme: str = "IOB2") -> SchemeMask:
     )
 
 
-def _phrase_codes(scheme: str, n_steps: int, *, touches: bool) -> list[int]:
+def _phrase_codes(scheme: str, n_steps: int, *, is_adjacent: bool) -> list[int]:
     codes = [_I] * n_steps
-    if scheme == "IOB2" or (scheme == "IOB1" and touches):
+    if scheme == "IOB2" or (scheme == "IOB1" and is_adjacent):
         codes[0] = _B
     elif scheme in ("IOBES", "BILOU"):
         codes[0], codes[-1] = _B, _E

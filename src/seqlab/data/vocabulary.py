@@ -1,10 +1,10 @@
 """Vocabulary: an immutable ordered set of strings, stored as one block of bytes.
 
 The position of a name is its column number. On disk and between processes a vocabulary is one UTF-8
-blob and the offset of each name in it: two arrays, whatever the number of names and whatever they
-contain (line breaks, NUL, lone surrogates from undecodable input). In memory it is what it was made
-from, the names or the blob; the rest (names, dict of positions, table of the bytes) is made when
-someone asks for it. Learning, tagging, saving and loading need no Python string per name.
+blob and the offset of each name in it: two arrays, for any number of names with any content (line
+breaks, NUL, lone surrogates from undecodable input). In memory it has the form it was created from,
+the names or the blob; the other forms (names, dict of positions, table of the bytes) are built on first
+use. Fitting, tagging, saving and loading create no Python string per name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Stored(NamedTuple):
 
 
 class Vocabulary:
-    """Names in a fixed order, each once, with their positions.
+    """Distinct names in a fixed order, with their positions.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class Vocabulary:
     names : ndarray of object, shape (n_names,)
         The names; read-only.
     index : dict of str to int
-        Position of each name; built on first use. Not to be changed.
+        Position of each name; built on first use. Do not modify it.
     table : StringTable
-        The same for many strings at once; built on first use. Not to be changed.
+        Looks up many strings at once; built on first use. Do not modify it.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class Vocabulary:
     (3, 1, 'bias', False)
     """
 
-    # Each is None until it is needed, but `_names` and `_stored` are never both None. What is derived is
-    # finished before it is assigned, and the same whoever derives it: threads may meet here.
+    # Each is None until first use, but `_names` and `_stored` are never both None. A derived form is
+    # complete before it is assigned, and two threads derive the same one, so that no lock is needed.
     _names: list[str] | None
     _stored: _Stored | None
     _index: dict[str, int] | None
@@ -83,14 +83,14 @@ class Vocabulary:
 
     @classmethod
     def from_index(cls, index: dict[str, int]) -> Vocabulary:
-        """Take over a dict whose values are 0, 1, 2, ... in the order of its keys, unchecked."""
+        """Wrap a dict with the values 0, 1, 2, ... in the order of its keys; this is not checked."""
         vocabulary = cls.__new__(cls)
         vocabulary._set(names=list(index), index=index)
         return vocabulary
 
     @classmethod
     def from_table(cls, table: StringTable) -> Vocabulary:
-        """Take over a table, to which nothing may be added any more."""
+        """Wrap a table, to which nothing may be added afterwards."""
         table.trim()
         vocabulary = cls.__new__(cls)
         vocabulary._set(stored=_locked(table.blob, table.offsets), table=table)
@@ -133,7 +133,7 @@ class Vocabulary:
     def table(self) -> StringTable:
         """The names as a table of bytes."""
         if self._table is None:
-            self._table = StringTable.of(*self._arrays())
+            self._table = StringTable.from_blob(*self._arrays())
         return self._table
 
     def _list(self) -> list[str]:
@@ -194,7 +194,7 @@ class Vocabulary:
 
 
 def _locked(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> _Stored:
-    """Read-only views: what is handed out as state is ours."""
+    """Read-only views, because `__getstate__` returns these arrays."""
     stored = _Stored(blob.view(), offsets.view())
     for array in stored:
         array.flags.writeable = False
@@ -214,8 +214,8 @@ def _join(names: list[str]) -> _Stored:
 
 
 def _check(blob: NDArray[Any], offsets: NDArray[Any]) -> None:
-    """Refuse arrays that `__getstate__` cannot have written."""
-    sound = (
+    """Raise an error for arrays that `__getstate__` cannot have returned."""
+    is_valid = (
         blob.dtype == np.uint8
         and blob.ndim == 1
         and offsets.dtype == np.int64
@@ -225,17 +225,17 @@ def _check(blob: NDArray[Any], offsets: NDArray[Any]) -> None:
         and offsets[-1] == blob.size
         and not np.any(offsets[1:] < offsets[:-1])
     )
-    if not sound:
-        raise InputError("the stored state of a vocabulary is damaged")
+    if not is_valid:
+        raise InputError("the stored state of a vocabulary is invalid")
     try:
         blob.tobytes().decode("utf-8", ERRORS)
     except UnicodeDecodeError as error:
-        raise InputError(f"the stored state of a vocabulary is damaged: {error}") from None
-    # The whole is sound, so its pieces are where none begins inside a character.
+        raise InputError(f"the stored state of a vocabulary is invalid: {error}") from None
+    # The blob is valid UTF-8, and so is each name unless it begins inside a character.
     begins = offsets[offsets < blob.size]
     if np.any(blob[begins] & 0xC0 == 0x80):
         raise InputError(
-            "the stored state of a vocabulary is damaged: a name begins inside a character"
+            "the stored state of a vocabulary is invalid: a name begins inside a character"
         )
 
 

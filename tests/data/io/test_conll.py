@@ -1,4 +1,4 @@
-"""Column files: what is read, what is refused and how it is said."""
+"""Column files: what is read, and the errors for what cannot be read."""
 
 import io
 import itertools
@@ -39,11 +39,11 @@ def test_tabs_keep_spaces_and_empty_columns():
     assert y == [["B", "O"]]
 
 
-def test_runs_of_spaces_and_odd_blanks():
+def test_runs_of_spaces_and_other_white_space():
     X, y = read("a   b  X\n c d Y \n \t \ne f Z\n")
     assert X == [[("a", "b"), ("c", "d")], [("e", "f")]]
     assert y == [["X", "Y"], ["Z"]]
-    # Only the ASCII blank separates: a no-break space is text.
+    # Only the ASCII space separates: a no-break space is text.
     assert read("\u3000\n\n \t \n\x0b\n", label=None) == ([[("\u3000",)], [("\x0b",)]], None)
     assert read("a\u00a0b\u3000c X\n") == ([[("a\u00a0b\u3000c",)]], [["X"]])
 
@@ -56,8 +56,8 @@ def test_both_separators_on_request():
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1000])
-def test_sequences_over_the_borders_of_blocks(monkeypatch, block):
-    """What begins like the end of a sequence, and what is one, wherever a block is cut."""
+def test_sequences_across_blocks(monkeypatch, block):
+    """Lines that end a sequence, and lines that begin like these, at any position in a block."""
     monkeypatch.setattr("seqlab.data.io.streams._BLOCK", block)
     text = " a X\n-DOC b\n-DOCSTART-s c\n-DOCSTART- Y\n \t\n# Z\nd e\n## f\n\n\ng h\n"
     X, y = read(text)
@@ -71,13 +71,13 @@ def test_sequences_over_the_borders_of_blocks(monkeypatch, block):
 
 def test_comments_only_on_request():
     text = "# # O\n# one\na b X\n"
-    with pytest.raises(ReadError, match="2 columns where earlier lines have 3"):
+    with pytest.raises(ReadError, match="2 columns, but earlier lines have 3"):
         read(text)
     X, y = read("# doc\na X\n# next\nb Y\n#\n", comment="#")
     assert (X, y) == ([[("a",)], [("b",)]], [["X"], ["Y"]])
 
 
-def test_document_marks_are_left_out():
+def test_document_markers_are_skipped():
     text = "-DOCSTART- -X- O\n\na b X\n-DOCSTART- wsj\nc d Y\n-DOCSTART-ish d Z\n"
     assert read(text)[1] == [["X"], ["Y", "Z"]]
     assert len(read("-DOCSTART- -X- O\n\na b X\n", docstart=None)[0]) == 2
@@ -86,16 +86,16 @@ def test_document_marks_are_left_out():
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("a b X\nc Y\n", 2, "2 columns where earlier lines have 3"),
-        ("a b X\n\nc d Y\ne f g Z\n", 4, "4 columns where earlier lines have 3"),
-        ("a  X\nb\n", 2, r"1 column where earlier lines have 2 \(is the label missing\?\)"),
-        ("a b X\nc  Y\n", 2, "2 columns where earlier lines have 3"),
-        ("a X\nb\tY\n", 2, "a tab where earlier lines are separated by spaces"),
-        ("a X\nb\tc Y\n", 2, "a tab where earlier lines are separated by spaces"),
-        ("a\tX\nb Y\n", 2, "separated by spaces where earlier lines have tabs"),
+        ("a b X\nc Y\n", 2, "2 columns, but earlier lines have 3"),
+        ("a b X\n\nc d Y\ne f g Z\n", 4, "4 columns, but earlier lines have 3"),
+        ("a  X\nb\n", 2, r"1 column, but earlier lines have 2 \(is the label missing\?\)"),
+        ("a b X\nc  Y\n", 2, "2 columns, but earlier lines have 3"),
+        ("a X\nb\tY\n", 2, "a tab, but earlier lines are separated by spaces"),
+        ("a X\nb\tc Y\n", 2, "a tab, but earlier lines are separated by spaces"),
+        ("a\tX\nb Y\n", 2, "separated by spaces, but earlier lines by tabs"),
         ("a\tX\nb\t\n", 2, "the label is missing"),
-        ("a\tX\nb\tY\tZ\n", 2, "3 columns where earlier lines have 2"),
-        ("a\n", 1, "one column only, the label"),
+        ("a\tX\nb\tY\tZ\n", 2, "3 columns, but earlier lines have 2"),
+        ("a\n", 1, "only one column, the label"),
         ("", None, "the file is empty"),
         ("\n\n \n", None, "the file is empty"),
         ("-DOCSTART- x\n", None, "the file is empty"),
@@ -113,11 +113,11 @@ def test_error_names_the_file(tmp_path):
     path.write_text("a b X\n" * 16 + "c Y\n")
     with pytest.raises(ReadError) as caught:
         read_conll(path)
-    assert str(caught.value) == f"{path}:17: 2 columns where earlier lines have 3"
+    assert str(caught.value) == f"{path}:17: 2 columns, but earlier lines have 3"
 
 
 @pytest.mark.parametrize("label", [2, -3])
-def test_label_column_that_is_not_there(label):
+def test_missing_label_column(label):
     with pytest.raises(ReadError, match=f"no column {label} for the label: the line has 2"):
         read("a X\n", label=label)
 
@@ -136,7 +136,7 @@ def test_bad_separator():
         (("a", "b c"), " "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written(token, sep):
+def test_columns_that_cannot_be_written(token, sep):
     out = io.StringIO()
     with pytest.raises(WriteError, match=r"X\[1\]\[0\]"):
         write_conll([[("ok",)], [token]], [["X"], ["Y"]], out, sep=sep)
@@ -147,7 +147,7 @@ def test_what_cannot_be_written(token, sep):
 
 
 @pytest.mark.parametrize("label", [0, 1, 2, -1, -2, -3])
-def test_labels_are_written_where_they_are_read(label):
+def test_labels_are_read_from_the_column_they_are_written_to(label):
     out = io.StringIO()
     write_conll([[("a", "b")]], [["X"]], out, label=label)
     assert read(out.getvalue(), label=label) == ([[("a", "b")]], [["X"]])

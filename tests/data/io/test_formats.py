@@ -50,9 +50,9 @@ def test_conllu_words_only():
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("1\ta\ta\tX\n", 1, "4 tab-separated columns where CoNLL-U has 10"),
+        ("1\ta\ta\tX\n", 1, "4 tab-separated columns, but CoNLL-U has 10"),
         (CONLLU.replace("\tAUX\t", "\t_\t"), 5, "the label is missing"),
-        (CONLLU.replace("3\tn't", "x\tn't"), 6, "'x' is no word number"),
+        (CONLLU.replace("3\tn't", "x\tn't"), 6, "'x' is not a word number"),
         ("# only a comment\n", None, "empty"),
     ],
 )
@@ -85,9 +85,9 @@ def test_crfsuite_values_and_escapes():
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("B\ta:x\n", 1, "'x' in 'a:x' is no number"),
-        ("B\ta\nB\ta:b:1\n", 2, "no number"),
-        ("B\ta:nan\n", 1, "no number"),
+        ("B\ta:x\n", 1, "'x' in 'a:x' is not a number"),
+        ("B\ta\nB\ta:b:1\n", 2, "not a number"),
+        ("B\ta:nan\n", 1, "not a number"),
         ("\ta\n", 1, "the label is missing"),
         ("B\ta\\\n", 1, "escape"),
         ("\n", None, "empty"),
@@ -99,7 +99,7 @@ def test_crfsuite_errors(text, line, reason):
     assert caught.value.line == line
 
 
-def test_crfsuite_writes_what_estimators_take():
+def test_crfsuite_writes_dicts_and_bags():
     out = io.StringIO()
     write_crfsuite([[{"a": True, "b": "x", "c": False, "d": 0.1}, ["p", "q:r"]]], None, out)
     assert out.getvalue() == "a\tb=x\tc:0.0\td:0.1\np\tq\\:r\n\n"
@@ -122,14 +122,14 @@ def test_svmlight_sequences():
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("1 1:2\n", 1, "no qid"),
+        ("1 1:2\n", 1, "the qid is missing"),
         ("qid:1 1:2\n", 1, "the label is missing"),
-        ("x qid:1 1:2\n", 1, "'x' is no number"),
-        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", 3, "qid 1 returns"),
-        ("1 qid:1 a:2\n", 1, "'a:2' is no 'feature:value'"),
-        ("1 qid:1 1:x\n", 1, "is no 'feature:value'"),
-        ("1 qid:1 1:inf\n", 1, "is no 'feature:value'"),
-        ("1 qid:1 0:1\n", 1, "counted from 1"),
+        ("x qid:1 1:2\n", 1, "'x' is not a number"),
+        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", 3, "qid 1 occurs again"),
+        ("1 qid:1 a:2\n", 1, "'a:2' is not of the form 'feature:value'"),
+        ("1 qid:1 1:x\n", 1, "is not of the form 'feature:value'"),
+        ("1 qid:1 1:inf\n", 1, "is not of the form 'feature:value'"),
+        ("1 qid:1 0:1\n", 1, "start at 1"),
         ("1 qid:1 1:1 1:2\n", 1, "repeated"),
         ("1 qid:1 9:1\n", 1, "n_features=8"),
         ("# nothing\n", None, "empty"),
@@ -141,7 +141,7 @@ def test_svmlight_errors(text, line, reason):
     assert caught.value.line == line
 
 
-def test_svmlight_refuses_what_it_cannot_hold():
+def test_svmlight_rejects_what_the_format_cannot_represent():
     for x, y in (
         (np.array([[np.nan]]), [1]),
         (np.ones((1, 2)), ["B-NP"]),
@@ -188,16 +188,16 @@ def test_json_lines_kinds():
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ('{"tokens": ["a"], "labels": ["X"]}\n{"tokens"', 2, "no JSON: .* at column"),
+        ('{"tokens": ["a"], "labels": ["X"]}\n{"tokens"', 2, "not valid JSON: .* at column"),
         ("[1, 2]", 1, "not a JSON object"),
-        ('{"words": ["a"]}', 1, "no 'tokens' in the object; its keys: 'words'"),
-        ('{"tokens": ["a"]}', 1, "no 'labels'"),
+        ('{"words": ["a"]}', 1, "no key 'tokens' in the object; its keys: 'words'"),
+        ('{"tokens": ["a"]}', 1, "no key 'labels'"),
         ('{"tokens": "a", "labels": ["X"]}', 1, "'tokens' is not a list"),
         ('{"tokens": ["a", "b"], "labels": ["X"]}', 1, "2 tokens but 1 labels"),
         ('{"tokens": ["a", 1], "labels": ["X", "X"]}', 1, "all strings"),
-        ('{"features": [[1], [1, 2]], "labels": ["X", "X"]}', 1, "equally many numbers"),
-        ('{"tokens": ["a"], "labels": [{}]}', 1, "is no label"),
-        ('{"tokens": ["a"], "labels": [[{}]]}', 1, "is no label"),
+        ('{"features": [[1], [1, 2]], "labels": ["X", "X"]}', 1, "equal numbers of numbers"),
+        ('{"tokens": ["a"], "labels": [{}]}', 1, "is not a label"),
+        ('{"tokens": ["a"], "labels": [[{}]]}', 1, "is not a label"),
         ("[" * 100_000, 1, "nested too deeply"),
         ("", None, "empty"),
     ],
@@ -241,7 +241,7 @@ def test_frame_kinds_of_steps():
     assert X[0] == [{"word": "a", "size": 1}, {"word": "b", "size": 2}]
 
 
-def test_frame_in_pieces():
+def test_frame_in_chunks():
     whole = read_frame(FRAME, group="doc", label="tag", columns=["word"])
     for cut in range(4):
         pieces = [FRAME.iloc[:cut], FRAME.iloc[cut:]]
@@ -252,7 +252,7 @@ def test_frame_in_pieces():
 @pytest.mark.parametrize(
     ("frame", "line", "reason"),
     [
-        (FRAME.iloc[[0, 2, 1]], 3, "group 'p' returns after another"),
+        (FRAME.iloc[[0, 2, 1]], 3, "group 'p' occurs again after another"),
         (FRAME.assign(tag=["X", None, "Y"]), 2, "the label is missing"),
         (FRAME.assign(doc=[None, "p", "q"]), 1, "the group is missing"),
         (FRAME.drop(columns="tag"), None, "no column 'tag'; the frame has 'doc', 'word', 'size'"),
@@ -266,10 +266,10 @@ def test_frame_errors(frame, line, reason):
     assert caught.value.line == line
 
 
-def test_frame_columns_must_be_free():
-    with pytest.raises(WriteError, match="taken"):
+def test_frame_column_names_and_steps_must_fit():
+    with pytest.raises(WriteError, match="exist already"):
         write_frame([[{"label": 1}]], [["X"]])
-    with pytest.raises(WriteError, match="do not fit"):
+    with pytest.raises(WriteError, match="do not match"):
         write_frame([[("a",), ("b", "c")]], None)
     with pytest.raises(WriteError, match="empty"):
         write_frame([[]], None)

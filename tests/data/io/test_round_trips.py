@@ -1,4 +1,4 @@
-"""What is written is read again, for every format, under generated data."""
+"""Every format reads what it has written, for generated data."""
 
 import io
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqlab.data import io as formats
 
-# Any text but the characters that end lines or separate columns; surrogates are no text.
+# Any text without characters that end lines or separate columns, and without surrogates.
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r \ufeff")
 WORD = st.text(CHARACTERS, min_size=1, max_size=6)
 PHRASE = st.text(
@@ -37,7 +37,7 @@ def columns(draw, column, label):
 
 
 def write(writer, X, y, **options):
-    """The bytes that a writer makes, as a stream at its beginning."""
+    """The written bytes as a stream."""
     out = io.BytesIO()
     writer(X, y, out, **options)
     return io.BytesIO(out.getvalue())
@@ -68,7 +68,7 @@ def test_conll_without_labels_by_iteration(data):
 
 
 @given(columns(WORD, WORD))
-def test_conll_separator_is_found(data):
+def test_conll_separator_is_detected(data):
     X, y = data
     for sep in " \t":
         written = write(formats.write_conll, X, y, sep=sep)

@@ -34,14 +34,14 @@ def test_paths_are_compressed_by_their_extension(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", PACK)
-def test_compression_is_told_by_the_first_bytes(suffix):
+def test_compression_is_detected_by_the_first_bytes(suffix):
     text = io.StringIO()
     write_conll(X, Y, text)
     packed = PACK[suffix](text.getvalue().encode())
     assert read_conll(io.BytesIO(packed)) == (X, Y)
 
     class OnlyRead:
-        """Not even a file: a read method."""
+        """Not a file: only a read method."""
 
         def __init__(self):
             self.inner = io.BytesIO(packed)
@@ -59,7 +59,7 @@ def test_the_same_data_gives_the_same_gzip_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
-def test_damaged_and_mislabelled_compression(tmp_path, suffix):
+def test_damaged_compression_and_wrong_extensions(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     path.write_bytes(PACK[suffix](b"a B\n" * 10000)[:-20])
     with pytest.raises(ReadError, match="damaged compressed data"):
@@ -81,14 +81,13 @@ def test_standard_input_and_output():
     assert done.stdout.decode() == "häm\tX\n\nspam\tY\n\n"
 
 
-def test_errors_from_standard_input_name_it(monkeypatch):
+def test_errors_name_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("a B\nc\n"))
-    with pytest.raises(ReadError, match=r"^<stdin>:2: 1 column where earlier lines have 2"):
+    with pytest.raises(ReadError, match=r"^<stdin>:2: 1 column, but earlier lines have 2"):
         read_conll("-")
 
 
-def test_a_pipe_is_read_as_it_comes():
-    """The first sentence is there before the writer ends."""
+def test_a_pipe_is_read_without_waiting_for_its_end():
     reader, writer = os.pipe()
     got_first = threading.Event()
 
@@ -140,7 +139,7 @@ def test_wrong_encoding_names_line_and_byte(tmp_path, n_before):
     assert X[0][-1] == ("né",)
 
 
-def test_a_character_cut_at_the_end():
+def test_an_incomplete_character_at_the_end():
     with pytest.raises(ReadError, match="not utf-8") as caught:
         read_conll(io.BytesIO("a X\nb é".encode()[:-1]))
     assert caught.value.line == 2
@@ -163,24 +162,24 @@ def test_blocks_of_any_size_give_the_same_lines(monkeypatch, block):
     assert sum(map(len, iter_line_blocks(io.BytesIO(b"")))) == 0
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
+def test_a_failed_write_does_not_change_the_old_file(tmp_path):
     path = tmp_path / "a.conll"
     write_conll(X, Y, path)
     before = path.read_bytes()
 
-    def broken():
+    def failing():
         yield X[0]
         raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
-        write_conll(broken(), Y, path)
+        write_conll(failing(), Y, path)
     with pytest.raises(InputError):
         write_conll(X, [["A"], ["A"]], path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.conll"]
 
 
-def test_a_written_file_has_ordinary_rights_and_links_stay(tmp_path):
+def test_a_written_file_has_default_permissions_and_links_are_followed(tmp_path):
     plain, link = tmp_path / "plain", tmp_path / "link"
     plain.write_text("")
     link.symlink_to(plain)
@@ -197,7 +196,7 @@ def test_special_files_are_written_directly():
     assert not os.path.isfile(os.devnull)
 
 
-def test_streams_are_left_open():
+def test_streams_are_not_closed():
     binary, text = io.BytesIO(), io.StringIO()
     write_conll(X, Y, binary)
     write_conll(X, Y, text)

@@ -1,8 +1,8 @@
 """Readers and writers: column files, CoNLL-U, and the formats of other tools.
 
-``read_*`` gives ``(X, y)``; ``iter_*`` gives the sequences one by one in constant memory. All take
+``read_*`` returns ``(X, y)``; ``iter_*`` yields the sequences one by one in constant memory. All accept
 a path (also .gz, .xz, .bz2), an open file or ``"-"`` for standard input, and raise `ReadError` with
-file and line. ``write_*`` is the inverse; a path is never left half-written.
+file and line. ``write_*`` is the inverse; a file is written completely or not at all.
 """
 
 from seqlab.data.io.conll import iter_conll, read_conll, write_conll

@@ -1,7 +1,7 @@
-"""Column files: one token a line, columns of text, a blank line between sequences.
+"""Column files: one token per line, columns of text, a blank line between sequences.
 
-The format of CoNLL, CRF++ and Wapiti. Columns are separated by single tabs, or by runs of spaces;
-a file is read as what its first token line shows, and a later line that disagrees is an error.
+The format of CoNLL, CRF++ and Wapiti. Columns are separated by single tabs or by runs of spaces; the
+first token line decides which, and a later line with the other separator is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
+    collect,
     is_blank,
     iter_line_blocks,
     open_writer,
@@ -37,7 +38,7 @@ def iter_conll(
     docstart: str | None = _DOCSTART,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[list[Token], list[str] | None]]:
-    r"""Sequences of a column file, one by one, in constant memory.
+    r"""Iterate over the sequences of a column file, in constant memory.
 
     Parameters are those of `read_conll`.
 
@@ -62,7 +63,7 @@ def iter_conll(
         raise InputError(f"sep must be one of {_SEPARATORS}, got {sep!r}")
     rows = _Rows(source_name(source), label, sep)
     empty = True
-    for first, lines in _iter_sequences(source, comment, docstart, encoding):
+    for first, lines in iter_line_groups(source, comment, docstart, encoding):
         empty = False
         yield rows.parse(first, lines)
     if empty:
@@ -85,16 +86,16 @@ def read_conll(
     source : path, "-" or file object
         A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
     label : int or None, default=-1
-        The label's column, counted from the end if negative. None: there is no label column.
+        Column of the label, counted from the end if negative; None if there is no label column.
     sep : {"auto", " ", "\t", "whitespace"}, default="auto"
-        Columns are separated by runs of spaces or by single tabs; "auto" takes what the first token
-        line shows and refuses lines that disagree; "whitespace" takes any run of both. With tabs, a
-        column may hold spaces or be empty.
+        Columns are separated by runs of spaces, by single tabs, or ("whitespace") by runs of both;
+        "auto" uses tabs or spaces as in the first token line, and raises an error for lines with the
+        other one. If tabs separate, a column may contain spaces or be empty.
     comment : str, optional
-        Lines that begin so are left out, and end a sequence as a blank line does. None by default:
-        ``#`` is a token in real text.
+        Lines that start with this are skipped, and end a sequence as a blank line does. None by
+        default, because ``#`` is a token in real text.
     docstart : str or None, default="-DOCSTART-"
-        Lines with this first column are left out, and end a sequence.
+        Lines with this first column are skipped, and end a sequence.
     encoding : str, default="utf-8"
         Encoding of bytes; a byte order mark is dropped.
 
@@ -108,12 +109,12 @@ def read_conll(
     Raises
     ------
     ReadError
-        With file and line: a short line, mixed separators, a missing label, bytes that are not in
-        the encoding, a file without sequences.
+        For a wrong number of columns, mixed separators, a missing label, bytes that are not in the
+        encoding, or a file without sequences; the message gives file and line.
 
     See Also
     --------
-    iter_conll : The same, sequence by sequence.
+    iter_conll : The same, one sequence at a time.
     write_conll : The inverse.
 
     Examples
@@ -126,15 +127,14 @@ def read_conll(
     >>> read_conll(io.StringIO("the DT B-NP\ndog NN\n"))
     Traceback (most recent call last):
     ...
-    seqlab.data.io.streams.ReadError: <stream>:2: 2 columns where earlier lines have 3
+    seqlab.data.io.streams.ReadError: <stream>:2: 2 columns, but earlier lines have 3
     """
-    X, y = [], []
-    for tokens, labels in iter_conll(
-        source, label=label, sep=sep, comment=comment, docstart=docstart, encoding=encoding
-    ):
-        X.append(tokens)
-        y.append(labels)
-    return X, None if label is None else y  # type: ignore[return-value]
+    return collect(
+        iter_conll(
+            source, label=label, sep=sep, comment=comment, docstart=docstart, encoding=encoding
+        ),
+        label is not None,
+    )
 
 
 def write_conll(
@@ -146,7 +146,7 @@ def write_conll(
     sep: str = " ",
     encoding: str = "utf-8",
 ) -> None:
-    r"""Write a column file, a blank line after each sequence.
+    r"""Write a column file, with a blank line after each sequence.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def write_conll(
     dest : path, "-" or file object
         A path is written through a temporary file and a rename, compressed by its extension.
     label : int, default=-1
-        Where the label's column goes in the finished line.
+        Column of the label in the written line.
     sep : {" ", "\t"}, default=" "
         Column separator.
     encoding : str, default="utf-8"
@@ -166,7 +166,7 @@ def write_conll(
     Raises
     ------
     WriteError
-        A column that the separator or a line end would tear apart, or an empty sequence.
+        For a column that contains the separator or a line end, or an empty sequence.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def write_conll(
     with open_writer(dest, encoding) as write:
         for index, tokens, labels in pair_up(X, y):
             if len(tokens) == 0:
-                raise WriteError(f"X[{index}] is empty: a column file cannot hold it")
+                raise WriteError(f"X[{index}] is empty: a column file cannot contain it")
             lines = []
             for t, token in enumerate(tokens):
                 columns = [token] if isinstance(token, str) else list(token)
@@ -195,8 +195,8 @@ def write_conll(
 
 def _join(columns: list[str], sep: str, index: int, t: int) -> str:
     line = sep.join(columns)
-    torn = line.count(sep) != len(columns) - 1 or "\n" in line or line.endswith("\r")
-    if torn or (sep == " " and ("" in columns or "\t" in line)) or not line.strip(" \t"):
+    is_split = line.count(sep) != len(columns) - 1 or "\n" in line or line.endswith("\r")
+    if is_split or (sep == " " and ("" in columns or "\t" in line)) or not line.strip(" \t"):
         raise WriteError(
             f"X[{index}][{t}]: {columns!r} cannot be written with separator {sep!r}"
             + ("; use sep='\\t'" if sep == " " else "")
@@ -204,16 +204,16 @@ def _join(columns: list[str], sep: str, index: int, t: int) -> str:
     return line
 
 
-def _iter_sequences(
+def iter_line_groups(
     source: Source, comment: str | None, docstart: str | None, encoding: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Line number of the first line, and the lines, of each sequence."""
+    """Yield the number of the first line, and the lines, of each sequence."""
     n_before, pending, mark = 0, list[str](), len(docstart or "")
-    # Few lines end a sequence, and what they begin with tells nearly all the others from them.
-    suspects = {"", " ", "\t", (docstart or "")[:1], (comment or "")[:1]}
+    # Few lines end a sequence; a quick test of the first character excludes nearly all the others.
+    candidates = {"", " ", "\t", (docstart or "")[:1], (comment or "")[:1]}
     for block in iter_line_blocks(source, encoding):
         begin = 0
-        for k in [k for k, line in enumerate(block) if line[:1] in suspects]:
+        for k in [k for k, line in enumerate(block) if line[:1] in candidates]:
             line = block[k]
             if not (
                 is_blank(line)
@@ -233,23 +233,23 @@ def _iter_sequences(
 
 
 class _Rows:
-    """Cuts lines in columns and checks them against what the file has shown so far."""
+    """Splits lines into columns, and checks that they are consistent with the first line."""
 
     def __init__(self, name: str, label: int | None, sep: str) -> None:
         self.name, self.label = name, label
         self.sep = sep
-        self.told = sep != "auto"
+        self.is_fixed = sep != "auto"
         self.n_columns = 0
 
     def parse(self, first: int, lines: list[str]) -> tuple[list[Token], list[str] | None]:
-        """Tokens and labels of one sequence whose first line has number `first`."""
+        """Return the tokens and labels of one sequence; `first` is the number of its first line."""
         if self.n_columns == 0:
-            self._look(first, lines[0])
+            self._inspect(first, lines[0])
         flat = self._split_quickly(lines)
         if flat is None:
             rows = [self._split(first + k, line) for k, line in enumerate(lines)]
             flat = [column for row in rows for column in row]
-        # Words and tags recur: one object for each keeps memory low and their hashes known.
+        # Words and tags are repeated: interning saves memory and keeps their hashes.
         flat = [*map(sys.intern, flat)]
         columns = [flat[k :: self.n_columns] for k in range(self.n_columns)]
         if self.label is None:
@@ -259,9 +259,9 @@ class _Rows:
             raise ReadError(self.name, first + labels.index(""), "the label is missing")
         return list(zip(*columns, strict=True)), labels
 
-    def _look(self, number: int, line: str) -> None:
+    def _inspect(self, number: int, line: str) -> None:
         """Take separator and number of columns from the first token line."""
-        if not self.told:
+        if not self.is_fixed:
             self.sep = "\t" if "\t" in line else " "
         self.n_columns = len(self._columns(line))
         if self.label is None:
@@ -273,18 +273,21 @@ class _Rows:
                 f"no column {self.label} for the label: the line has {self.n_columns}",
             )
         if self.n_columns == 1:
-            reason = "one column only, the label; a token needs another (or give label=None)"
+            reason = "only one column, the label; a token needs another one (or set label=None)"
             raise ReadError(self.name, number, reason)
 
     def _split_quickly(self, lines: list[str]) -> list[str] | None:
-        """Columns of all lines, one after the other, if every line is regular; else None."""
+        """Concatenated columns of all lines if every line is regular, else None."""
         sep = self.sep
         if sep == "whitespace" or {line.count(sep) for line in lines} != {self.n_columns - 1}:
             return None
         text = sep.join(lines)
-        # A double separator is an empty column: no column at all if spaces separate.
+        # Two tabs enclose an empty column, two spaces are one separator.
         if sep == " " and (
-            "  " in text or text[0] == " " or text[-1] == " " or (not self.told and "\t" in text)
+            "  " in text
+            or text[0] == " "
+            or text[-1] == " "
+            or (not self.is_fixed and "\t" in text)
         ):
             return None
         return text.split(sep)
@@ -297,18 +300,18 @@ class _Rows:
         return [column for column in line.split(" ") if column]
 
     def _split(self, number: int, line: str) -> list[str]:
-        """Columns of one line, or the error that says what is wrong with it."""
+        """Split one line into columns, or raise the error that explains what is wrong."""
         row = self._columns(line)
-        if not self.told and self.sep == " " and "\t" in line:
-            reason = "a tab where earlier lines are separated by spaces"
-            raise ReadError(self.name, number, f"{reason}; give sep='whitespace' to take both")
+        if not self.is_fixed and self.sep == " " and "\t" in line:
+            reason = "a tab, but earlier lines are separated by spaces"
+            raise ReadError(self.name, number, f"{reason}; set sep='whitespace' to accept both")
         if len(row) == self.n_columns:
             return row
         if self.sep == "\t" and "\t" not in line and len(line.split()) == self.n_columns:
-            reason = "separated by spaces where earlier lines have tabs"
-            raise ReadError(self.name, number, f"{reason}; give sep='whitespace' to take both")
+            reason = "separated by spaces, but earlier lines by tabs"
+            raise ReadError(self.name, number, f"{reason}; set sep='whitespace' to accept both")
         columns = "1 column" if len(row) == 1 else f"{len(row)} columns"
-        reason = f"{columns} where earlier lines have {self.n_columns}"
+        reason = f"{columns}, but earlier lines have {self.n_columns}"
         if self.label is not None and len(row) == self.n_columns - 1:
             reason += " (is the label missing?)" if self.n_columns == 2 else ""
         raise ReadError(self.name, number, reason)

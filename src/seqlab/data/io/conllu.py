@@ -1,6 +1,6 @@
 """CoNLL-U, the format of Universal Dependencies: ten tab-separated columns per word.
 
-Only words count: lines of multiword tokens (``3-4``) and of empty nodes (``8.1``) are left out.
+Only words are read: lines of multiword tokens (``3-4``) and of empty nodes (``8.1``) are skipped.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from seqlab.data.errors import InputError
-from seqlab.data.io.conll import Token, _iter_sequences
-from seqlab.data.io.streams import ReadError, Source, WriteError, open_writer, pair_up, source_name
-
-CONLLU_FIELDS = (
-    "id",
-    "form",
-    "lemma",
-    "upos",
-    "xpos",
-    "feats",
-    "head",
-    "deprel",
-    "deps",
-    "misc",
+from seqlab.data.io.conll import Token, iter_line_groups
+from seqlab.data.io.streams import (
+    ReadError,
+    Source,
+    WriteError,
+    collect,
+    open_writer,
+    pair_up,
+    source_name,
 )
-# Fields where "_" means that the annotation is absent, not that there is nothing to say.
-_MUST_BE_SET = {"upos", "xpos", "deprel", "head"}
+
+CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+# In these fields "_" means that the annotation is missing; in the others it is a value.
+_REQUIRED = {"upos", "xpos", "deprel", "head"}
 
 
 def iter_conllu(
@@ -35,7 +32,7 @@ def iter_conllu(
     label: str | None = "upos",
     encoding: str = "utf-8",
 ) -> Iterator[tuple[list[Token], list[str] | None]]:
-    r"""Sentences of a CoNLL-U file, one by one; parameters are those of `read_conllu`.
+    r"""Iterate over the sentences of a CoNLL-U file; parameters are those of `read_conllu`.
 
     Examples
     --------
@@ -47,22 +44,22 @@ def iter_conllu(
     """
     wanted = [_field(column) for column in columns]
     target = None if label is None else _field(label)
-    strict = label in _MUST_BE_SET
+    required = label in _REQUIRED
     name, empty = source_name(source), True
-    for first, lines in _iter_sequences(source, "#", None, encoding):
+    for first, lines in iter_line_groups(source, "#", None, encoding):
         rows = [line.split("\t") for line in lines]
         if set(map(len, rows)) != {10}:
             at, row = next((k, row) for k, row in enumerate(rows) if len(row) != 10)
-            reason = f"{len(row)} tab-separated columns where CoNLL-U has 10"
+            reason = f"{len(row)} tab-separated columns, but CoNLL-U has 10"
             raise ReadError(name, first + at, reason)
         words = []
         for k, row in enumerate(rows):
             if row[0].isdigit():
                 words.append(row)
-                if strict and row[target] == "_":  # type: ignore[index]
+                if required and row[target] == "_":  # type: ignore[index]
                     raise ReadError(name, first + k, f"the label is missing ({label} is _)")
             elif not row[0].replace("-", "").replace(".", "").isdigit():
-                raise ReadError(name, first + k, f"{row[0]!r} is no word number")
+                raise ReadError(name, first + k, f"{row[0]!r} is not a word number")
         if not words:
             continue
         empty = False
@@ -86,7 +83,7 @@ def read_conllu(
     source : path, "-" or file object
         A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
     columns : sequence of str, default=("form",)
-        Fields that make a token: id, form, lemma, upos, xpos, feats, head, deprel, deps, misc.
+        Fields of a token: id, form, lemma, upos, xpos, feats, head, deprel, deps, misc.
     label : str or None, default="upos"
         The field that is the label; None for no labels.
     encoding : str, default="utf-8"
@@ -102,7 +99,8 @@ def read_conllu(
     Raises
     ------
     ReadError
-        With file and line: not ten columns, no word number, no label, wrong encoding, no sentence.
+        For a line without ten columns, an invalid word number, a missing label, a wrong encoding, or
+        a file without sentences; the message gives file and line.
 
     Examples
     --------
@@ -112,11 +110,9 @@ def read_conllu(
     >>> read_conllu(io.StringIO(text), label="xpos")
     ([[('Go',)]], [['VB']])
     """
-    X, y = [], []
-    for tokens, labels in iter_conllu(source, columns=columns, label=label, encoding=encoding):
-        X.append(tokens)
-        y.append(labels)
-    return X, None if label is None else y  # type: ignore[return-value]
+    return collect(
+        iter_conllu(source, columns=columns, label=label, encoding=encoding), label is not None
+    )
 
 
 def write_conllu(
@@ -128,14 +124,14 @@ def write_conllu(
     label: str = "upos",
     encoding: str = "utf-8",
 ) -> None:
-    """Write a CoNLL-U file; words are numbered from 1 and fields not given are ``_``.
+    """Write a CoNLL-U file; words are numbered from 1 and other fields are ``_``.
 
     Parameters
     ----------
     X : iterable of sequences of tuples of str
         Tokens with the fields of `columns`; a plain string is a token of one field.
     y : iterable of sequences of labels, or None
-        Written into the field `label`.
+        Written to the field `label`.
     dest : path, "-" or file object
         A path is written through a temporary file and a rename, compressed by its extension.
     columns, label
@@ -156,12 +152,12 @@ def write_conllu(
     target = _field(label)
     if 0 in places or target == 0 or (y is not None and target in places):
         raise InputError(
-            "the id field is numbered by the writer, and the label needs its own field"
+            "the writer numbers the field id itself, and the label needs a field of its own"
         )
     with open_writer(dest, encoding) as write:
         for index, tokens, labels in pair_up(X, y):
             if len(tokens) == 0:
-                raise WriteError(f"X[{index}] is empty: CoNLL-U cannot hold it")
+                raise WriteError(f"X[{index}] is empty: CoNLL-U cannot contain it")
             lines = []
             for t, token in enumerate(tokens):
                 values = [token] if isinstance(token, str) else list(token)
@@ -176,7 +172,7 @@ def write_conllu(
                     row[target] = str(labels[t])
                 line = "\t".join(row)
                 if line.count("\t") != 9 or "\n" in line or line.endswith("\r") or "" in row:
-                    raise WriteError(f"X[{index}][{t}]: {values!r} does not fit CoNLL-U")
+                    raise WriteError(f"X[{index}][{t}]: {values!r} cannot be written as CoNLL-U")
                 lines.append(line)
             write("\n".join(lines) + "\n\n")
 

@@ -1,7 +1,7 @@
 r"""CRFsuite's text format: a label and weighted attributes per line, separated by tabs.
 
 ``label TAB attribute[:value] TAB attribute[:value] ...``; a blank line ends a sequence. A colon or
-backslash that belongs to a name is written ``\:`` or ``\\``.
+backslash in a name is written ``\:`` or ``\\``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
+    collect,
     is_blank,
     iter_lines,
     open_writer,
@@ -23,14 +24,14 @@ from seqlab.data.io.streams import (
 )
 
 _ESCAPED = re.compile(r"\\(.)")
-# An attribute: its name, of escaped or plain characters, then perhaps a colon and its value.
+# The name of an attribute, of escaped or plain characters, then optionally a colon and the value.
 _ATTRIBUTE = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 
 
 def iter_crfsuite(
     source: Source, *, labeled: bool = True, encoding: str = "utf-8"
 ) -> Iterator[tuple[list[dict[str, float]], list[str] | None]]:
-    r"""Sequences of a CRFsuite file, one by one; parameters are those of `read_crfsuite`.
+    r"""Iterate over the sequences of a CRFsuite file; parameters are those of `read_crfsuite`.
 
     Examples
     --------
@@ -79,15 +80,16 @@ def read_crfsuite(
     Returns
     -------
     X : list of list of dict
-        Attributes and values of each step; an attribute without value has 1, one that is repeated
-        has the sum, as CRFsuite counts it.
+        Attributes and values of each step. The value of an attribute is 1 by default; values of
+        repeated attributes are added, as in CRFsuite.
     y : list of list of str, or None
         The labels; None if not `labeled`.
 
     Raises
     ------
     ReadError
-        With file and line: a value that is no number, no label, wrong encoding, no sequence.
+        For a value that is not a number, a missing label, a wrong encoding, or a file without
+        sequences; the message gives file and line.
 
     Examples
     --------
@@ -96,11 +98,7 @@ def read_crfsuite(
     >>> read_crfsuite(io.StringIO("B\ta\tb:0.5\n\nO\ttime=12\\:30\n"))
     ([[{'a': 1.0, 'b': 0.5}], [{'time=12:30': 1.0}]], [['B'], ['O']])
     """
-    X, y = [], []
-    for items, labels in iter_crfsuite(source, labeled=labeled, encoding=encoding):
-        X.append(items)
-        y.append(labels)
-    return X, y if labeled else None  # type: ignore[return-value]
+    return collect(iter_crfsuite(source, labeled=labeled, encoding=encoding), labeled)
 
 
 def write_crfsuite(
@@ -118,7 +116,7 @@ def write_crfsuite(
         A dict maps names to numbers, booleans (1 or 0) or strings (written as ``name=value``); a
         list holds attributes of value 1.
     y : iterable of sequences of labels, or None
-        Labels, written with ``str``; without them the first field is missing.
+        Labels, written with ``str``; if None, there is no label field.
     dest : path, "-" or file object
         A path is written through a temporary file and a rename, compressed by its extension.
     encoding : str, default="utf-8"
@@ -127,8 +125,8 @@ def write_crfsuite(
     Raises
     ------
     WriteError
-        A name that is empty or holds a tab or line end, a value that is not finite, an empty
-        sequence.
+        For a name that is empty or contains a tab or line end, a value that is not finite, or an
+        empty sequence.
 
     Examples
     --------
@@ -142,16 +140,18 @@ def write_crfsuite(
     with open_writer(dest, encoding) as write:
         for index, items, labels in pair_up(X, y):
             if len(items) == 0:
-                raise WriteError(f"X[{index}] is empty: CRFsuite's format cannot hold it")
+                raise WriteError(f"X[{index}] is empty: CRFsuite's format cannot contain it")
             lines = []
             for t, item in enumerate(items):
                 fields = [_format(name, value) for name, value in _pairs(item, index, t)]
                 if labels is not None:
                     fields.insert(0, _escape(str(labels[t])))
                 line = "\t".join(fields)
-                torn = line.count("\t") != len(fields) - 1 or "\n" in line or "\r" in line
-                if torn or "" in fields or is_blank(line):
-                    raise WriteError(f"X[{index}][{t}]: an empty name, or a tab or line end in one")
+                is_split = line.count("\t") != len(fields) - 1 or "\n" in line or "\r" in line
+                if is_split or "" in fields or is_blank(line):
+                    raise WriteError(
+                        f"X[{index}][{t}]: a name is empty or contains a tab or line end"
+                    )
                 lines.append(line)
             write("\n".join(lines) + "\n\n")
 
@@ -165,7 +165,7 @@ def _attributes(fields: list[str], name: str, number: int) -> dict[str, float]:
         if "\\" in field or ":" in field:
             match = _ATTRIBUTE.fullmatch(field)
             if match is None:
-                raise ReadError(name, number, f"{field!r} ends in the middle of an escape")
+                raise ReadError(name, number, f"{field!r} ends with an incomplete escape")
             attribute = _unescape(match[1])
             if match[2] is not None:
                 value = _number(match[2], field, name, number)
@@ -179,16 +179,16 @@ def _number(text: str, field: str, name: str, number: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        reason = f"{text!r} in {field!r} is no number; a colon in a name is written \\:"
+        reason = f"{text!r} in {field!r} is not a number; a colon in a name is written \\:"
         raise ReadError(name, number, reason)
     return value
 
 
 def _pairs(item: Any, index: int, t: int) -> Iterator[tuple[str, float]]:
-    """Names and numbers of one step."""
+    """Yield the names and values of one step."""
     if not isinstance(item, Mapping):
         if isinstance(item, str | tuple):
-            raise WriteError(f"X[{index}][{t}] is no dict or list of attributes: {item!r}")
+            raise WriteError(f"X[{index}][{t}] is not a dict or list of attributes: {item!r}")
         for attribute in item:
             yield attribute, 1.0
         return

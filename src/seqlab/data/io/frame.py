@@ -1,6 +1,6 @@
-"""Data frames: one row per step, a column that tells the sequences apart.
+"""Data frames: one row per step, and a column that identifies the sequence.
 
-pandas is imported only when a frame is made or read.
+pandas is imported only when a data frame is read or created.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from seqlab.data.errors import InputError
-from seqlab.data.io.streams import ReadError, WriteError, pair_up
+from seqlab.data.io.streams import ReadError, WriteError, collect, pair_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +27,9 @@ def iter_frame(
     label: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[tuple[Any, list[Any] | None]]:
-    """Sequences of a data frame, or of successive pieces of one (``read_csv(chunksize=...)``).
+    """Iterate over the sequences of a data frame, or of its chunks (``read_csv(chunksize=...)``).
 
-    Parameters are those of `read_frame`. A sequence may go on from one piece into the next.
+    Parameters are those of `read_frame`. A sequence may continue in the next chunk.
 
     Examples
     --------
@@ -60,7 +60,9 @@ def iter_frame(
                 yield _sequence(held, group, label, columns)
             key = keys[start]
             if key in seen:
-                reason = f"group {key!r} returns after another; sort the rows by {group!r} first"
+                reason = (
+                    f"group {key!r} occurs again after another; sort the rows by {group!r} first"
+                )
                 raise ReadError(_NAME, n_rows + int(start) + 1, reason)
             seen.add(key)
             held = [piece.iloc[start:stop]]
@@ -81,14 +83,14 @@ def read_frame(
 
     Parameters
     ----------
-    frame : DataFrame, or iterable of its successive pieces
+    frame : DataFrame, or iterable of its consecutive chunks
         The rows of a sequence are consecutive.
     group : str
-        The column that is equal for all steps of a sequence.
+        The column that has the same value for all steps of a sequence.
     label : str, optional
         The column of labels.
     columns : sequence of str, optional
-        The columns that make a step; by default all others.
+        The columns of a step; by default all others.
 
     Returns
     -------
@@ -101,8 +103,8 @@ def read_frame(
     Raises
     ------
     ReadError
-        With the row, from 1: a missing label, group or value, a group that returns after another,
-        a column that is not there, no rows.
+        For a missing label, group or value, a group that occurs again after another one, a missing
+        column, or a frame without rows; the message gives the row, counted from 1.
 
     Examples
     --------
@@ -113,11 +115,7 @@ def read_frame(
     >>> X[0].tolist(), y
     ([[20.5, 1.0], [21.0, 0.0]], None)
     """
-    X, y = [], []
-    for sequence, labels in iter_frame(frame, group=group, label=label, columns=columns):
-        X.append(sequence)
-        y.append(labels)
-    return X, None if label is None else y  # type: ignore[return-value]
+    return collect(iter_frame(frame, group=group, label=label, columns=columns), label is not None)
 
 
 def write_frame(
@@ -128,18 +126,18 @@ def write_frame(
     group: str = "sequence",
     label: str = "label",
 ) -> pd.DataFrame:
-    """Make a data frame with one row per step.
+    """Create a data frame with one row per step.
 
     Parameters
     ----------
     X : iterable of sequences
-        Of tuples of columns, of dicts, or 2-D arrays or sparse matrices.
+        Lists of tuples of columns, lists of dicts, 2-D arrays or sparse matrices.
     y : iterable of sequences of labels, optional
         Labels.
     columns : sequence of str, optional
         Names of the columns of tuples and arrays; ``c0``, ``c1``, ... by default.
     group, label : str
-        Names of the columns for the sequence's number, from 0, and the label.
+        Names of the columns for the number of the sequence, counted from 0, and the label.
 
     Returns
     -------
@@ -159,14 +157,14 @@ def write_frame(
     dense = (matrix.toarray() if sp.issparse(matrix) else matrix for matrix in X)
     for index, sequence, labels in pair_up(dense, y):
         if len(sequence) == 0:
-            raise WriteError(f"X[{index}] is empty: a data frame cannot hold it")
+            raise WriteError(f"X[{index}] is empty: a data frame cannot contain it")
         if isinstance(sequence[0], Mapping):
             piece = pd.DataFrame.from_records([dict(step) for step in sequence])
         else:
             rows = [(step,) if isinstance(step, str) else tuple(step) for step in sequence]
             names = list(columns) if columns is not None else [f"c{k}" for k in range(len(rows[0]))]
             if any(len(row) != len(names) for row in rows):
-                raise WriteError(f"X[{index}] has steps that do not fit the columns {names}")
+                raise WriteError(f"X[{index}] has steps that do not match the columns {names}")
             piece = pd.DataFrame.from_records(rows, columns=names)
         pieces.append(piece)
         groups += [index] * len(piece)
@@ -174,7 +172,9 @@ def write_frame(
     frame = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
     taken = {group, label if y is not None else group} & set(frame.columns)
     if taken:
-        raise WriteError(f"the columns {sorted(taken)} are taken; choose another group or label")
+        raise WriteError(
+            f"the columns {sorted(taken)} exist already; choose another group or label"
+        )
     frame.insert(0, group, groups)
     if y is not None:
         frame[label] = all_labels
@@ -212,7 +212,7 @@ def _sequence(
         else [name for name in rows.columns if name not in (group, label)]
     )
     if not names:
-        raise InputError("no columns are left to make a step of")
+        raise InputError("no columns are left for the steps")
     labels = None if label is None else rows[label].tolist()
     numeric = [pd.api.types.is_numeric_dtype(rows[name].dtype) for name in names]
     if all(numeric):

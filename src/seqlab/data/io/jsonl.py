@@ -2,7 +2,7 @@
 
 ``{"tokens": ["the", "dog"], "labels": ["B-NP", "I-NP"]}`` for words (or ``[["the", "DT"], ...]``
 for columns); ``{"features": [...], "labels": [...]}`` for steps that are dicts, bags of attributes
-(lists of strings) or rows of numbers. Other keys are left alone.
+(lists of strings) or rows of numbers. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
+    collect,
     iter_lines,
     open_writer,
     pair_up,
@@ -32,7 +33,7 @@ def iter_jsonl(
     label: str | None = "labels",
     encoding: str = "utf-8",
 ) -> Iterator[tuple[Any, list[Any] | None]]:
-    """Sequences of a JSON lines file, one by one; parameters are those of `read_jsonl`.
+    """Iterate over the sequences of a JSON lines file; parameters are those of `read_jsonl`.
 
     Examples
     --------
@@ -85,17 +86,18 @@ def read_jsonl(
     Returns
     -------
     X : list of sequences
-        A step that is a string becomes ``(string,)``; lists under "features" stay bags of
-        attributes, or make up a 2-D array if they hold numbers, and lists under any other key are
-        columns and become tuples; dicts stay dicts.
+        A step that is a string becomes ``(string,)``, a dict stays a dict. Lists of strings are bags
+        of attributes under "features", and columns under any other key, which become tuples; lists
+        of numbers are the rows of a 2-D array.
     y : list of list, or None
         Labels: strings, numbers or booleans; ``null`` is None (unknown), a list is a set (one of).
 
     Raises
     ------
     ReadError
-        With file and line: no JSON object, a missing key, other numbers of tokens and labels, steps
-        of mixed kinds, wrong encoding, no sequence.
+        For a line that is not a JSON object, a missing key, different numbers of tokens and labels,
+        steps of several kinds, a wrong encoding, or a file without sequences; the message gives file
+        and line.
 
     Examples
     --------
@@ -104,11 +106,9 @@ def read_jsonl(
     >>> read_jsonl(io.StringIO('{"features": [{"word": "in", "cap": true}], "labels": ["B"]}'))
     ([[{'word': 'in', 'cap': True}]], [['B']])
     """
-    X, y = [], []
-    for sequence, labels in iter_jsonl(source, tokens=tokens, label=label, encoding=encoding):
-        X.append(sequence)
-        y.append(labels)
-    return X, None if label is None else y  # type: ignore[return-value]
+    return collect(
+        iter_jsonl(source, tokens=tokens, label=label, encoding=encoding), label is not None
+    )
 
 
 def write_jsonl(
@@ -135,7 +135,7 @@ def write_jsonl(
     Raises
     ------
     WriteError
-        A value that JSON cannot hold.
+        For a value that JSON cannot represent.
 
     Examples
     --------
@@ -156,7 +156,8 @@ def write_jsonl(
             try:
                 text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
             except (TypeError, ValueError) as error:
-                raise WriteError(f"X[{index}] or y[{index}] does not fit JSON: {error}") from error
+                reason = f"X[{index}] or y[{index}] cannot be written as JSON: {error}"
+                raise WriteError(reason) from error
             write(text + "\n")
 
 
@@ -164,9 +165,10 @@ def _parse(line: str, name: str, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ReadError(name, number, f"no JSON: {error.msg} at column {error.colno}") from error
+        reason = f"not valid JSON: {error.msg} at column {error.colno}"
+        raise ReadError(name, number, reason) from error
     except RecursionError:
-        raise ReadError(name, number, "no JSON that can be read: nested too deeply") from None
+        raise ReadError(name, number, "the JSON is nested too deeply") from None
     if not isinstance(record, dict):
         raise ReadError(name, number, "not a JSON object such as {'tokens': [], 'labels': []}")
     return record
@@ -175,7 +177,7 @@ def _parse(line: str, name: str, number: int) -> dict[str, Any]:
 def _list(record: dict[str, Any], key: str, name: str, number: int) -> list[Any]:
     if key not in record:
         keys = ", ".join(map(repr, record)) or "none"
-        raise ReadError(name, number, f"no {key!r} in the object; its keys: {keys}")
+        raise ReadError(name, number, f"no key {key!r} in the object; its keys: {keys}")
     if not isinstance(record[key], list):
         raise ReadError(name, number, f"{key!r} is not a list")
     return record[key]
@@ -194,7 +196,7 @@ def _steps(steps: list[Any], key: str, name: str, number: int) -> Any:
         return steps if key == "features" else [tuple(step) for step in steps]
     if inner <= {int, float, bool} and len(set(map(len, steps))) == 1:
         return np.array(steps, dtype=np.float64)
-    raise ReadError(name, number, f"{key!r}: lists must hold strings, or equally many numbers")
+    raise ReadError(name, number, f"{key!r}: lists must hold strings, or equal numbers of numbers")
 
 
 def _label(value: Any, name: str, number: int) -> Any:
@@ -205,7 +207,7 @@ def _label(value: Any, name: str, number: int) -> Any:
             pass
     elif not isinstance(value, dict):
         return value
-    raise ReadError(name, number, f"{value!r} is no label")
+    raise ReadError(name, number, f"{value!r} is not a label")
 
 
 def _record(sequence: Any) -> dict[str, Any]:
@@ -221,7 +223,7 @@ def _record(sequence: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays, and mappings, as JSON knows them."""
+    """Convert NumPy scalars, arrays and mappings to types that JSON supports."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-r"""Text in and out, whatever it comes in: paths, file objects, standard streams, compressed or not.
+r"""Read and write text: paths, file objects and standard streams, compressed or not.
 
-Input is read in blocks, decoded by an incremental decoder and cut in lines at ``\n`` only (a
-trailing ``\r`` is dropped): no other Unicode line break ends a line. Output to a path goes to a
-temporary neighbour and is renamed when it is complete.
+Input is read in blocks, decoded incrementally and split into lines at ``\n`` only (a trailing ``\r``
+is dropped): other Unicode line breaks do not end a line. Output to a path is written to a temporary file
+in the same folder, which is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -32,22 +32,22 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 class ReadError(InputError):
-    """Input that cannot be read as the format it should be in.
+    """Input that does not follow its format.
 
     Attributes
     ----------
     file : str
         Name of the file, ``<stdin>`` or ``<stream>``.
     line : int or None
-        Line, from 1; None where the file as a whole is meant.
+        Line, counted from 1; None if the error concerns the whole file.
     reason : str
-        What is wrong.
+        The error.
 
     Examples
     --------
     >>> from seqlab.data.io import ReadError
-    >>> print(ReadError("train.conll", 17, "2 columns where earlier lines have 3"))
-    train.conll:17: 2 columns where earlier lines have 3
+    >>> print(ReadError("train.conll", 17, "2 columns, but earlier lines have 3"))
+    train.conll:17: 2 columns, but earlier lines have 3
     """
 
     def __init__(self, file: str, line: int | None, reason: str) -> None:
@@ -60,11 +60,11 @@ class ReadError(InputError):
 
 
 class WriteError(InputError):
-    """Data that a format cannot hold; the message names the sequence and the position."""
+    """Data that a format cannot represent; the message names the sequence and the position."""
 
 
 def source_name(source: Source) -> str:
-    """Name of an input for messages: path, ``<stdin>`` or the file object's own name."""
+    """Name of an input in messages: path, ``<stdin>`` or the name of the file object."""
     if isinstance(source, str | os.PathLike):
         return "<stdin>" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)
@@ -72,9 +72,9 @@ def source_name(source: Source) -> str:
 
 
 def iter_line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[list[str]]:
-    """Lists of consecutive complete lines, without line ends; memory is that of one block.
+    """Yield lists of consecutive complete lines, without line ends, in the memory of one block.
 
-    Raises `ReadError` with line and byte offset where the bytes are not in the encoding, and for
+    Raises `ReadError` for bytes that are not in the encoding, with line and byte offset, and for
     damaged compressed data.
     """
     rest = ""
@@ -91,12 +91,12 @@ def iter_line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[list[s
 
 
 def is_blank(line: str) -> bool:
-    """Whether a line holds nothing but ASCII blanks: any other white space is text."""
+    """Whether a line holds only spaces and tabs: any other white space is text."""
     return not line or (line.isspace() and not line.strip(" \t"))
 
 
 def iter_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Line numbers, from 1, and lines without their ends."""
+    """Yield line numbers, counted from 1, and lines without line ends."""
     number = 0
     for block in iter_line_blocks(source, encoding):
         for line in block:
@@ -105,7 +105,7 @@ def iter_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, s
 
 
 def _iter_text(source: Source, name: str, encoding: str) -> Iterator[str]:
-    """Decoded blocks; a byte order mark at the beginning is dropped."""
+    """Yield decoded blocks, without the byte order mark."""
     stream: Any = source
     if isinstance(source, str | os.PathLike):
         if source != "-":
@@ -136,15 +136,15 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
         try:
             text = decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            # error.object is what the decoder held back before plus this block.
+            # error.object holds the bytes kept from the previous block, then this block.
             offset = n_bytes + len(block) - len(error.object) + error.start
-            good = error.object[: error.start].decode(encoding, errors="replace")
+            before = error.object[: error.start].decode(encoding, errors="replace")
             byte = error.object[error.start]
             raise ReadError(
                 name,
-                n_lines + good.count("\n") + 1,
+                n_lines + before.count("\n") + 1,
                 f"not {encoding}: byte 0x{byte:02x} at offset {offset}; "
-                "give the file's encoding, for example encoding='latin-1'",
+                "set the encoding of the file, for example encoding='latin-1'",
             ) from error
         n_bytes += len(block)
         n_lines += text.count("\n")
@@ -156,10 +156,10 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
 
 
 def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
-    """Read method of a binary stream, seen through its compression (told by its first bytes)."""
+    """Read method of a binary stream that decompresses it, if its first bytes show compression."""
     head = stream.peek(6)[:6] if hasattr(stream, "peek") else b""
     if len(head) < 6:
-        # Byte by byte while it may still be compressed: a pipe may hold no more than that now.
+        # Read byte by byte while it may still be compressed: a pipe may have no more bytes yet.
         head = b""
         while any(magic.startswith(head) and magic != head for magic in _MAGIC.values()):
             byte = stream.read(1)
@@ -173,13 +173,15 @@ def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
             opened = _MODULES[known].open(stream, "rb")
             return opened.read1
     if suffix in _MAGIC and head:
-        raise ReadError(name, None, f"the name ends in {suffix} but the content does not begin so")
-    # read1 gives what a pipe holds now instead of waiting for a full block.
+        raise ReadError(
+            name, None, f"the name ends in {suffix} but the content is not compressed so"
+        )
+    # read1 returns what a pipe has now, instead of waiting for a full block.
     return getattr(stream, "read1", stream.read)
 
 
 class _Raw(io.RawIOBase):
-    """A raw stream over bytes already read and a binary `read`, which is never closed from here."""
+    """A raw stream of bytes already read, followed by another stream, which it does not close."""
 
     def __init__(self, head: bytes, inner: Any) -> None:
         self._head = head
@@ -197,11 +199,11 @@ class _Raw(io.RawIOBase):
 
 @contextmanager
 def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str], Any]]:
-    """Write function for a path, ``"-"`` (standard output) or a file object.
+    """Give a function that writes text to a path, to ``"-"`` (standard output) or to a file object.
 
-    A path is written through a temporary neighbour that takes its name at the end, and is
-    compressed if it ends in .gz, .xz or .bz2; on an error, the old file stays as it was. A path
-    that exists and is no regular file (a pipe, a terminal) is written directly.
+    A path is written as a temporary file that is renamed at the end, and is compressed if it ends in
+    .gz, .xz or .bz2; after an error, an existing file is unchanged. An existing path that is not a
+    regular file (a pipe, a terminal) is written directly.
     """
     if isinstance(dest, str | os.PathLike) and dest != "-":
         path = Path(os.path.realpath(dest))
@@ -227,7 +229,7 @@ def _write_path(path: Path, encoding: str) -> Iterator[Callable[[str], Any]]:
     suffix = path.suffix.lower()
     with open_atomic(path) as plain:
         packed: Any = plain
-        if suffix == ".gz":  # no time stamp: the same data, the same bytes
+        if suffix == ".gz":  # no time stamp, so that equal data give equal bytes
             packed = gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
         elif suffix in _MODULES:
             packed = _MODULES[suffix].open(plain, "wb")
@@ -236,7 +238,7 @@ def _write_path(path: Path, encoding: str) -> Iterator[Callable[[str], Any]]:
 
 
 def pair_up(X: Any, y: Any) -> Iterator[tuple[int, Any, Any]]:
-    """Number, sequence and labels (None without `y`) of each sequence, lengths checked."""
+    """Yield the number, steps and labels (None without `y`) of each sequence; check the lengths."""
     if y is None:
         for index, sequence in enumerate(X):
             yield index, sequence, None
@@ -255,3 +257,9 @@ def pair_up(X: Any, y: Any) -> Iterator[tuple[int, Any, Any]]:
         yield index, sequence, row
     if next(labels, missing) is not missing:
         raise WriteError(f"y has more sequences than X, which has {index + 1}")
+
+
+def collect(sequences: Iterable[tuple[Any, Any]], labeled: bool) -> tuple[list[Any], Any]:
+    """Lists ``(X, y)`` of one or more pairs of sequence and labels; y is None if not `labeled`."""
+    X, y = map(list, zip(*sequences, strict=True))
+    return X, y if labeled else None

@@ -1,6 +1,6 @@
-"""SVM-light's format with ``qid``: a numeric label, the sequence's number, sparse features.
+"""SVM-light's format with ``qid``: a numeric label, the number of the sequence, sparse features.
 
-``label qid:7 1:0.5 12:1 # comment``; consecutive lines of one qid are a sequence. The format of
+``label qid:7 1:0.5 12:1 # comment``; consecutive lines with one qid are a sequence. The format of
 SVM-light, LIBSVM's ranking data and SVM-hmm.
 """
 
@@ -32,9 +32,9 @@ def iter_svmlight(
     zero_based: bool = False,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[sp.csr_matrix, NDArray[Any]]]:
-    r"""Sequences of an SVM-light file, one by one; parameters are those of `read_svmlight`.
+    r"""Iterate over the sequences of an SVM-light file; parameters are those of `read_svmlight`.
 
-    Without `n_features`, each matrix is as wide as its own largest feature number asks.
+    Without `n_features`, the largest feature number of each sequence gives the width of its matrix.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def read_svmlight(
     source : path, "-" or file object
         A path (also .gz, .xz, .bz2), standard input, or an open text or binary file.
     n_features : int, optional
-        Number of columns; by default what the largest feature number asks.
+        Number of columns; by default given by the largest feature number.
     zero_based : bool, default=False
         Whether feature numbers begin with 0 instead of 1.
     encoding : str, default="utf-8"
@@ -85,8 +85,9 @@ def read_svmlight(
     Raises
     ------
     ReadError
-        With file and line: no label, no qid, a qid that returns after another, a feature that is no
-        ``number:value``, is repeated or out of range, wrong encoding, no sequence.
+        For a missing label or qid, a qid that occurs again after another one, a feature that is not
+        ``number:value``, is repeated or out of range, a wrong encoding, or a file without sequences;
+        the message gives file and line.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def write_svmlight(
     Raises
     ------
     WriteError
-        A label that is no number, a value that is not finite, an empty sequence.
+        For a label that is not a number, a value that is not finite, or an empty sequence.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def write_svmlight(
             csr = sp.csr_matrix(matrix.matrix, dtype=np.float64, copy=True)
             csr.sum_duplicates()
             if csr.shape[0] == 0:
-                raise WriteError(f"X[{index}] is empty: SVM-light's format cannot hold it")
+                raise WriteError(f"X[{index}] is empty: SVM-light's format cannot contain it")
             if not np.isfinite(csr.data).all():
                 raise WriteError(f"X[{index}] has a value that is not finite")
             for t in range(csr.shape[0]):
@@ -165,7 +166,7 @@ def write_svmlight(
 
 
 class _Sized:
-    """A matrix with the length of its first axis, which sparse matrices refuse to have."""
+    """A matrix with a length, which sparse matrices do not have."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -183,11 +184,11 @@ def _format_label(label: Any, index: int, t: int) -> str:
         return str(int(label))
     if isinstance(label, float | np.floating) and math.isfinite(label):
         return repr(float(label))
-    raise WriteError(f"y[{index}][{t}]: SVM-light's labels are finite numbers, not {label!r}")
+    raise WriteError(f"y[{index}][{t}]: labels in SVM-light are finite numbers, not {label!r}")
 
 
 class _Reader:
-    """Collects lines of one qid; a line of the next returns the finished sequence."""
+    """Collects the lines of one qid; the first line of the next qid returns the complete sequence."""
 
     def __init__(self, name: str, n_features: int | None, zero_based: bool) -> None:
         self.name, self.n_features = name, n_features
@@ -207,18 +208,18 @@ class _Reader:
         if not fields:
             return None
         if len(fields) < 2 or not fields[1].startswith("qid:"):
-            missing = "the label is missing" if fields[0].startswith("qid:") else "no qid"
+            missing = f"the {'label' if fields[0].startswith('qid:') else 'qid'} is missing"
             raise ReadError(self.name, number, f"{missing}: expected 'label qid:n feature:value'")
         finished = None
         qid = fields[1].removeprefix("qid:")
         if qid != self.qid:
             finished = self.finish()
             if qid in self.seen:
-                raise ReadError(self.name, number, f"qid {qid} returns after another qid")
+                raise ReadError(self.name, number, f"qid {qid} occurs again after another qid")
             self.seen.add(qid)
             self.qid = qid
         if not _is_number(fields[0]):
-            raise ReadError(self.name, number, f"the label {fields[0]!r} is no number")
+            raise ReadError(self.name, number, f"the label {fields[0]!r} is not a number")
         self.labels.append(fields[0])
         row = dict(self._feature(field, number) for field in fields[2:])
         if len(row) != len(fields) - 2:
@@ -232,10 +233,10 @@ class _Reader:
     def _feature(self, field: str, number: int) -> tuple[int, float]:
         index, _, text = field.partition(":")
         if not (index.isascii() and index.isdigit() and _is_number(text)):
-            raise ReadError(self.name, number, f"{field!r} is no 'feature:value'")
+            raise ReadError(self.name, number, f"{field!r} is not of the form 'feature:value'")
         column = int(index) - self.base
         if column < 0:
-            raise ReadError(self.name, number, "feature 0, but features are counted from 1")
+            raise ReadError(self.name, number, "feature 0, but feature numbers start at 1")
         if column >= (self.n_features or np.iinfo(np.int32).max):
             raise ReadError(self.name, number, f"feature {index} but n_features={self.n_features}")
         return column, float(text)
@@ -252,8 +253,8 @@ class _Reader:
             ),
             shape=(len(self.labels), width),
         )
-        whole = all(label.lstrip("+-").isdigit() for label in self.labels)
-        labels = np.array([int(x) if whole else float(x) for x in self.labels])
+        integers = all(label.lstrip("+-").isdigit() for label in self.labels)
+        labels = np.array([int(x) if integers else float(x) for x in self.labels])
         self._reset()
         return matrix, labels
 
