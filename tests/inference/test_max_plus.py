@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from seqlab.data.errors import NoLegalLabelingError, NumericalError
 from seqlab.inference import ChainScores, viterbi
-from seqlab.inference.kernels.viterbi import read_on, viterbi_block
+from seqlab.inference.kernels.viterbi import backtrack, viterbi_block
 
 # Fewer labels than a register holds; one to six registers, full or not; several strips.
 LABELS = [*range(1, 27), 31, 32, 33, 47, 48, 49, 70]
@@ -63,7 +63,7 @@ def test_every_label_can_be_the_highest(n_labels):
     table = np.zeros((n_labels, n_labels + -n_labels % 4))
     np.fill_diagonal(table, 1.0)
     labels = np.full(n_labels, -1)
-    read_on(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, n_labels)
+    backtrack(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, n_labels)
     assert_array_equal(labels, np.arange(n_labels))
 
 
@@ -71,7 +71,7 @@ def test_every_label_can_be_the_highest(n_labels):
 def test_a_label_is_read_even_where_no_number_is_left(n_labels):
     table = np.full((3, n_labels + -n_labels % 4), np.nan)
     labels = np.full(3, -1)
-    read_on(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, 3)
+    backtrack(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, 3)
     assert ((labels >= 0) & (labels < n_labels)).all()
 
 

@@ -12,26 +12,21 @@ Lookups are limited by memory latency (slot, offset and bytes of a string are in
 is prefetched some strings ahead; hashing is limited by the mispredicted branch at the end of each string.
 """
 
-# An intrinsic is called without the typing context it is declared with.
-# mypy: disable-error-code="call-arg, var-annotated"
-
 from __future__ import annotations
 
-import sys
 from typing import Any, TypeAlias
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from seqlab.simd.scalars import count_trailing_zeros, load_word, prefetch
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Ints: TypeAlias = NDArray[Any]
 
 PADDING = 8
 
-_WORD = ir.IntType(64)
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
 _HALF = np.uint64(32)
@@ -43,47 +38,6 @@ _NUMBER = 0xFFFFFFFF
 _AHEAD = (
     16  # strings between a prefetch and its use: fewer wait for memory, more overflow the cache
 )
-
-
-@intrinsic
-def _load_word(typing_context: Any, data: Any, place: Any) -> Any:
-    """Load eight bytes, at any alignment, as a little-endian uint64."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        address = builder.gep(array.data, [args[1]])
-        word = builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1)
-        return word if sys.byteorder == "little" else builder.bswap(word)
-
-    return types.uint64(data, types.int64), generate
-
-
-@intrinsic
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Number of zero bits below the lowest set bit."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.IntType(1)(1))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Prefetch an element that will be read soon."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        struct = context.make_array(signature.args[0])(context, builder, args[0])
-        address = builder.bitcast(builder.gep(struct.data, [args[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        builder.call(
-            function, [address, number(0), number(3), number(1)]
-        )  # read, high locality, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
 
 
 @njit(inline="always")
@@ -126,15 +80,15 @@ def split_and_hash(data: Bytes, n_bytes: int, ends: Ints, hashes: Ints) -> bool:
         begin = place
         h = np.uint64(0)
         while True:
-            word = _load_word(data, place)
+            word = load_word(data, place)
             # The lowest set bit marks the first zero byte.
             zeros = (word - _LOW_BITS) & ~word & _HIGH_BITS
             if zeros:
                 break
             h = _mix(h, word)
             place += 8
-        n = _trailing_zeros(zeros) // _BYTE
-        place += np.int64(n)
+        n = count_trailing_zeros(zeros) // _BYTE
+        place += np.int64(n)  # type: ignore[assignment]
         ends[i] = place
         hashes[i] = _finish(h, _first_bytes(word, n), place - begin)
         place += 1
@@ -152,9 +106,9 @@ def hash_strings(data: Bytes, ends: Ints, gap: int, hashes: Ints) -> None:
         place = begin
         h = np.uint64(0)
         while place + 8 <= ends[i]:
-            h = _mix(h, _load_word(data, place))
+            h = _mix(h, load_word(data, place))
             place += 8
-        last = _first_bytes(_load_word(data, place), np.uint64(ends[i] - place))
+        last = _first_bytes(load_word(data, place), np.uint64(ends[i] - place))
         hashes[i] = _finish(h, last, length)
         begin = ends[i] + gap
 
@@ -162,12 +116,12 @@ def hash_strings(data: Bytes, ends: Ints, gap: int, hashes: Ints) -> None:
 @njit(inline="always")
 def _equal(a: Bytes, in_a: int, b: Bytes, in_b: int, length: int) -> bool:
     while length >= 8:
-        if _load_word(a, in_a) != _load_word(b, in_b):
+        if load_word(a, in_a) != load_word(b, in_b):
             return False
         in_a += 8
         in_b += 8
         length -= 8
-    difference = _load_word(a, in_a) ^ _load_word(b, in_b)
+    difference = load_word(a, in_a) ^ load_word(b, in_b)
     return _first_bytes(difference, np.uint64(length)) == np.uint64(0)
 
 
@@ -195,13 +149,13 @@ def _prefetch_ahead(i: int, hashes: Ints, slots: Ints, blob: Bytes, offsets: Int
     """Prefetch what the strings after the i-th will be compared with."""
     mask = slots.size - 1
     if i + 3 * _AHEAD < hashes.size:
-        _prefetch(slots, hashes[i + 3 * _AHEAD] & mask)
+        prefetch(slots, hashes[i + 3 * _AHEAD] & mask)
     # An empty slot gives the number 0, which is a valid index too.
     if i + 2 * _AHEAD < hashes.size:
-        _prefetch(offsets, slots[hashes[i + 2 * _AHEAD] & mask] & _NUMBER)
+        prefetch(offsets, slots[hashes[i + 2 * _AHEAD] & mask] & _NUMBER)
     if i + _AHEAD < hashes.size:
         end = slots[hashes[i + _AHEAD] & mask] & _NUMBER
-        _prefetch(blob, offsets[max(end - 1, 0)])
+        prefetch(blob, offsets[max(end - 1, 0)])
 
 
 @njit(cache=True, nogil=True)

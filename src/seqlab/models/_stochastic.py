@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.vectors import LANES
 from seqlab.models._fast_likelihood import FastChainLikelihood
+from seqlab.simd.lanes import LANES
 from seqlab.structures._sgd_kernel import sgd_pass
 
 Floats = NDArray[np.float64]

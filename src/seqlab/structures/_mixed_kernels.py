@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from seqlab.structures._row_vectors import add_to_rows, sum_rows
+from seqlab.simd.row_sums import add_to_rows, sum_rows
 
 
 @njit(nogil=True, cache=True)
@@ -86,7 +86,7 @@ def emit_mixed(
     ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs, which
     count ``scale`` times.
     """
-    unit, factor = pair_value.size == 0, weights.dtype.type(scale)
+    unit = pair_value.size == 0
     for t in range(first, last):
         sum_rows(
             rows, dense_row, dense_value, out, np.int64(dense_ptr[t]), np.int64(dense_ptr[t + 1]),
@@ -97,7 +97,7 @@ def emit_mixed(
             row[j] = -np.inf
         if unit:
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                row[pair_column[k]] += factor * weights[pair_weight[k]]
+                row[pair_column[k]] += scale * weights[pair_weight[k]]
         else:
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
                 row[pair_column[k]] += scale * pair_value[k] * weights[pair_weight[k]]
@@ -112,7 +112,7 @@ def scatter_mixed(
 
     Dense features go into ``rows``, without the scale.
     """
-    unit, factor = pair_value.size == 0, residual.dtype.type(scale)
+    unit = pair_value.size == 0
     for t in range(first, last):
         at = place + t - first
         add_to_rows(
@@ -122,7 +122,7 @@ def scatter_mixed(
         row = residual[at]
         if unit:
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
-                weights[pair_weight[k]] += factor * row[pair_column[k]]
+                weights[pair_weight[k]] += scale * row[pair_column[k]]
         else:
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
                 weights[pair_weight[k]] += scale * pair_value[k] * row[pair_column[k]]

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from seqlab.inference.kernels.dense import exp_matrix
-from seqlab.inference.kernels.lanes import fold_products, group_marginals, group_space
-from seqlab.inference.kernels.vectors import LANES
+from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.simd.lanes import LANES
 from seqlab.structures._likelihood_kernel import add_gold_score, load_group
 from seqlab.structures._mixed_kernels import scatter_mixed
 

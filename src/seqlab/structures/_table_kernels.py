@@ -11,39 +11,16 @@ features, read when needed, took 0.29 us. Bound: reads of lines and rows, two me
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
-from seqlab.structures._row_vectors import sum_rows
+from seqlab.simd.row_sums import sum_rows
+from seqlab.simd.scalars import prefetch
 
 IN_LINE = 3  # weights that a line holds
 RUN = 1 << 62  # marks the line of a run
 AHEAD = 2  # steps from the fetching of a line to its use
 LINES_AHEAD = 16  # features from the fetching of what belongs to one to its use
-
-
-def _fetch_line(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of ``array.flat[index]``, without waiting for it."""
-
-    def generate(context: Any, build: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, build, args[0]).data
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        # Without the suffix of the pointer's type, which LLVM adds itself, as each version spells it.
-        prefetch = cgutils.get_or_insert_function(build.module, kind, "llvm.prefetch")
-        address = build.bitcast(build.gep(data, [args[1]]), pointer)
-        build.call(prefetch, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
-_fetch: Any = intrinsic(_fetch_line)
 
 
 @njit(nogil=True, cache=True)
@@ -62,7 +39,7 @@ def number_features(indices, numbers, features, numbered):
     """
     n, last = np.int32(0), indices.size - 1
     for k in range(indices.size):
-        _fetch(numbers, np.int64(indices[min(k + LINES_AHEAD, last)]))
+        prefetch(numbers, np.int64(indices[min(k + LINES_AHEAD, last)]))
         feature = indices[k]
         if numbers[feature] == 0:
             features[n] = feature
@@ -77,7 +54,7 @@ def find_weights(features, starts, min_dense, first, count):
     """Place and number of the weights of some features; return how many have at least ``min_dense``."""
     n_dense = 0
     for i in range(features.size):
-        _fetch(starts, np.int64(features[min(i + LINES_AHEAD, features.size - 1)]))
+        prefetch(starts, np.int64(features[min(i + LINES_AHEAD, features.size - 1)]))
         feature = features[i]
         first[i], count[i] = starts[feature], starts[feature + 1] - starts[feature]
         n_dense += count[i] >= min_dense
@@ -103,8 +80,8 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
     row, n_lines = 0, count.size
     for i in range(n_lines):
         later = first[min(i + LINES_AHEAD, n_lines - 1)]
-        _fetch(columns, later)
-        _fetch(weights, later)
+        prefetch(columns, later)
+        prefetch(weights, later)
         begin, n = first[i], count[i]
         if n >= min_dense:
             for p in range(begin, begin + n):
@@ -134,7 +111,7 @@ def emit_lines(indptr, numbered, data, lines, values, columns, weights, rows, fi
     for t in range(first, last):
         begin, n = indptr[t], indptr[t + 1] - indptr[t]
         for k in range(min(begin + AHEAD * n, end), min(begin + (AHEAD + 1) * n, end)):
-            _fetch(lines, lines.shape[1] * np.int64(numbered[k]))
+            prefetch(lines, lines.shape[1] * np.int64(numbered[k]))
         n_dense = n_other = 0
         for k in range(n):  # both lists are written, one of them grows
             line, value = numbered[begin + k], data[begin + k]

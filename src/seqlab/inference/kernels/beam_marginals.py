@@ -17,9 +17,9 @@ from numba import njit
 
 from seqlab.inference.kernels.beam import Ints, keep_best
 from seqlab.inference.kernels.dense import longest
-from seqlab.inference.kernels.exponential import exp_nonpositive
 from seqlab.inference.kernels.log_space import NODE, PAIR, clear_rows, log_sum_exp
 from seqlab.inference.scores import Floats
+from seqlab.simd.exponential import exp_nonpositive
 
 
 @njit(nogil=True, cache=True)

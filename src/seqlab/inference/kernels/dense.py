@@ -3,7 +3,7 @@
 All loops run over labels with a contiguous inner axis and no reduction inside it (*axpy* form), so
 that the compiler vectorises them without being allowed to reassociate sums: the same bits
 everywhere, and ``-inf`` and NaN keep their meaning. Rows are padded with zeros to a multiple of
-`LANES`, which leaves no scalar remainder and lets four rows be combined per load and store.
+`WIDTH_MULTIPLE`, which leaves no scalar remainder and lets four rows be combined per load and store.
 
 These functions are called from other numba kernels only.
 """
@@ -14,16 +14,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
+from seqlab.simd.exponential import exp_nonpositive
 
-LANES = 4
+WIDTH_MULTIPLE = 4  # also the number of rows that the loops combine per load and store
 
 
 @njit(nogil=True, cache=True)
 def padded_width(n_labels: int) -> int:
-    """Smallest multiple of `LANES` that holds ``n_labels``."""
-    return (n_labels + LANES - 1) // LANES * LANES
+    """Smallest multiple of `WIDTH_MULTIPLE` that holds ``n_labels``."""
+    return (n_labels + WIDTH_MULTIPLE - 1) // WIDTH_MULTIPLE * WIDTH_MULTIPLE
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -32,7 +32,7 @@ def vector_matrix(vector: Floats, matrix: Floats, out: Floats) -> None:
     width = out.shape[0]
     for j in range(width):
         out[j] = 0.0
-    for i in range(0, width, LANES):
+    for i in range(0, width, WIDTH_MULTIPLE):
         a, b, c, d = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
         for j in range(width):
             out[j] = (
@@ -45,7 +45,7 @@ def add_outer_products(left: Floats, right: Floats, n_rows: int, scale: float, o
     """``out[i, j] += scale * sum_t left[t, i] * right[t + 1, j]`` for ``t < n_rows - 1``."""
     width = out.shape[0]
     t = 0
-    while t + LANES < n_rows:
+    while t + WIDTH_MULTIPLE < n_rows:
         for i in range(width):
             a, b = scale * left[t, i], scale * left[t + 1, i]
             c, d = scale * left[t + 2, i], scale * left[t + 3, i]
@@ -53,7 +53,7 @@ def add_outer_products(left: Floats, right: Floats, n_rows: int, scale: float, o
                 out[i, j] = (
                     ((out[i, j] + a * right[t + 1, j]) + b * right[t + 2, j]) + c * right[t + 3, j]
                 ) + d * right[t + 4, j]
-        t += LANES
+        t += WIDTH_MULTIPLE
     while t + 1 < n_rows:
         for i in range(width):
             a = scale * left[t, i]
@@ -67,8 +67,8 @@ def finite_bounds(row: Floats) -> tuple[float, float]:
     """Largest and smallest entry above ``-inf``; ``(0, 0)`` where there is none."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     e, f, g, h = np.inf, np.inf, np.inf, np.inf
-    whole = row.shape[0] // LANES * LANES
-    for j in range(0, whole, LANES):  # four chains of comparisons instead of one
+    whole = row.shape[0] // WIDTH_MULTIPLE * WIDTH_MULTIPLE
+    for j in range(0, whole, WIDTH_MULTIPLE):  # four chains of comparisons instead of one
         p, q, r, s = row[j], row[j + 1], row[j + 2], row[j + 3]
         a, b, c, d = max(a, p), max(b, q), max(c, r), max(d, s)
         e, f, g, h = _lower(e, p), _lower(f, q), _lower(g, r), _lower(h, s)

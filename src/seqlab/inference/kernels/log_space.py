@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-from seqlab.inference.kernels.exponential import exp_nonpositive
 from seqlab.inference.scores import Floats
+from seqlab.simd.exponential import exp_nonpositive
 
 # What forward-backward computes besides log_z. Arrays of unwanted results may have size 0.
 LOG_Z = 0

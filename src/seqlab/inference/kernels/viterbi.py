@@ -20,9 +20,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.dense import LANES, longest, padded_width
-from seqlab.inference.kernels.max_plus import first_highest_at, max_plus_at, max_plus_pair_at
+from seqlab.inference.kernels.dense import longest, padded_width
 from seqlab.inference.scores import Floats
+from seqlab.simd.max_plus import COLUMNS, argmax_of_sum, max_plus_step, max_plus_step_two
 
 
 @njit(nogil=True, cache=True)
@@ -73,8 +73,8 @@ def max_plus_rows(
 ) -> None:
     """``out[target, j] = extras[extra, j] + max_i vectors[source, i] + matrix[i, j]``."""
     n = extras.shape[1]
-    if n >= LANES:
-        max_plus_at(
+    if n >= COLUMNS:
+        max_plus_step(
             vectors, source * vectors.shape[1], matrix, out, target * out.shape[1],
             extras, extra * n, matrix.shape[1], n,
         )  # fmt: skip
@@ -91,8 +91,8 @@ def max_plus_rows(
 def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
     """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several; there must be a label."""
     n_labels = arcs.shape[1]
-    if n_labels >= LANES:
-        return first_highest_at(arcs, before * n_labels, table, row * table.shape[1], n_labels)
+    if n_labels >= COLUMNS:
+        return argmax_of_sum(arcs, before * n_labels, table, row * table.shape[1], n_labels)
     label, highest = 0, arcs[before, 0] + table[row, 0]
     for j in range(1, n_labels):
         value = arcs[before, j] + table[row, j]
@@ -102,7 +102,7 @@ def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def go_on(
+def extend_suffixes(
     unary: Floats, t0: int, t1: int, transposed: Floats, table: Floats, first_row: int
 ) -> None:
     """Best suffixes of the steps ``t1 - 1`` down to ``t0``, the ``first_row``, from those of ``t1``."""
@@ -112,7 +112,7 @@ def go_on(
 
 
 @njit(nogil=True, cache=True)
-def read_on(
+def backtrack(
     pairwise: Floats,
     label: int,
     table: Floats,
@@ -135,11 +135,11 @@ def best_suffixes(
     """``table[t - t0, i]``: best score of steps ``t .. t1 - 1`` given label ``i`` at ``t``."""
     last_suffix(unary, end, t1 - 1, table, t1 - 1 - t0)
     if stride == 0:
-        go_on(unary, t0, t1 - 1, transposed, table, _ZERO)
+        extend_suffixes(unary, t0, t1 - 1, transposed, table, _ZERO)
         return
     for t in range(t1 - 2, t0 - 1, -1):
         transpose_pairwise(pairwise3[t + 1], transposed)
-        go_on(unary, t, t + 1, transposed, table, t - t0)
+        extend_suffixes(unary, t, t + 1, transposed, table, t - t0)
 
 
 @njit(nogil=True, cache=True)
@@ -167,14 +167,14 @@ def viterbi_one(
     if n_labels == 0:
         return -np.inf
     best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
-    read_on(start.reshape(1, n_labels), _ZERO, table, _ZERO, labels, t0, t0 + 1)
+    backtrack(start.reshape(1, n_labels), _ZERO, table, _ZERO, labels, t0, t0 + 1)
     label = labels[t0]
     best = start[label] + table[0, label]
     if stride == 0:
-        read_on(pairwise3[0], label, table, _ONE, labels, t0 + 1, t1)
+        backtrack(pairwise3[0], label, table, _ONE, labels, t0 + 1, t1)
         return best
     for t in range(t0 + 1, t1):
-        read_on(pairwise3[t], labels[t - 1], table, t - t0, labels, t, t + 1)
+        backtrack(pairwise3[t], labels[t - 1], table, t - t0, labels, t, t + 1)
     return best
 
 
@@ -183,30 +183,30 @@ def viterbi_one(
 
 
 @njit(nogil=True, cache=True)
-def suffixes_of_two(
+def best_suffixes_two(
     unary: Floats, end: Floats, a0: int, a1: int, b1: int, transposed: Floats, table: Floats
 ) -> None:
     """`best_suffixes` of the rows ``a0:a1`` and ``a1:b1``, one below the other in ``table``.
 
-    For constant scores of at least `LANES` labels.
+    For constant scores of at least `COLUMNS` labels.
     """
     n_labels, n_a, n_b, width = unary.shape[1], a1 - a0, b1 - a1, table.shape[1]
     last_suffix(unary, end, a1 - 1, table, n_a - 1)
     last_suffix(unary, end, b1 - 1, table, n_a + n_b - 1)
     n_both = min(n_a, n_b)
     for k in range(2, n_both + 1):
-        max_plus_pair_at(
+        max_plus_step_two(
             table, (n_a - k) * width, (n_a + n_b - k) * width, transposed,
             unary, (a1 - k) * n_labels, (b1 - k) * n_labels, width, n_labels,
         )  # fmt: skip
     if n_a > n_b:
-        go_on(unary, a0, a1 - n_both, transposed, table, _ZERO)
+        extend_suffixes(unary, a0, a1 - n_both, transposed, table, _ZERO)
     else:
-        go_on(unary, a1, b1 - n_both, transposed, table, n_a)
+        extend_suffixes(unary, a1, b1 - n_both, transposed, table, n_a)
 
 
 @njit(nogil=True, cache=True)
-def read_two(
+def backtrack_two(
     pairwise: Floats,
     start: Floats,
     a0: int,
@@ -215,11 +215,11 @@ def read_two(
     table: Floats,
     labels: NDArray[np.int64],
 ) -> tuple[float, float]:
-    """Labels of the rows ``a0:a1`` and ``a1:b1`` from the table of `suffixes_of_two`; their scores."""
+    """Labels of the rows ``a0:a1`` and ``a1:b1`` from the table of `best_suffixes_two`; their scores."""
     n_labels, n_a, n_b = pairwise.shape[1], a1 - a0, b1 - a1
     first = start.reshape(1, n_labels)
-    read_on(first, _ZERO, table, _ZERO, labels, a0, a0 + 1)
-    read_on(first, _ZERO, table, n_a, labels, a1, a1 + 1)
+    backtrack(first, _ZERO, table, _ZERO, labels, a0, a0 + 1)
+    backtrack(first, _ZERO, table, n_a, labels, a1, a1 + 1)
     label_a, label_b = labels[a0], labels[a1]
     best_a, best_b = start[label_a] + table[0, label_a], start[label_b] + table[n_a, label_b]
     n_both = min(n_a, n_b)
@@ -228,9 +228,9 @@ def read_two(
         label_b = best_label(pairwise, label_b, table, n_a + k)
         labels[a0 + k], labels[a1 + k] = label_a, label_b
     if n_a > n_b:
-        read_on(pairwise, label_a, table, n_both, labels, a0 + n_both, a1)
+        backtrack(pairwise, label_a, table, n_both, labels, a0 + n_both, a1)
     else:
-        read_on(pairwise, label_b, table, n_a + n_both, labels, a1 + n_both, b1)
+        backtrack(pairwise, label_b, table, n_a + n_both, labels, a1 + n_both, b1)
     return best_a, best_b
 
 
@@ -255,14 +255,14 @@ def viterbi_block(
     transposed = np.empty((table.shape[1], table.shape[1]))
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
-    together = stride == 0 and unary.shape[1] >= LANES
+    together = stride == 0 and unary.shape[1] >= COLUMNS
     i = first
     while i < last:
         a0, a1 = offsets[i], offsets[i + 1]
         if together and i + 1 < last and a0 < a1 and a1 < offsets[i + 2]:
             b1 = offsets[i + 2]
-            suffixes_of_two(unary, end, a0, a1, b1, transposed, table)
-            score[i], score[i + 1] = read_two(pairwise3[0], start, a0, a1, b1, table, labels)
+            best_suffixes_two(unary, end, a0, a1, b1, transposed, table)
+            score[i], score[i + 1] = backtrack_two(pairwise3[0], start, a0, a1, b1, table, labels)
             i += 2
         else:
             score[i] = viterbi_one(
@@ -305,7 +305,7 @@ def max_marginals_block(
             if t > t0:
                 if stride == 1:
                     copy_pairwise(pairwise3[t], arcs)
-                go_on(nothing, _ZERO, _ONE, arcs, prefixes, _ZERO)
+                extend_suffixes(nothing, _ZERO, _ONE, arcs, prefixes, _ZERO)
             for j in range(n_labels):
                 out[t, j] = prefixes[0, j] + table[t - t0, j]
                 prefixes[1, j] = prefixes[0, j] + unary[t, j]

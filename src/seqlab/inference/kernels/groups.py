@@ -1,11 +1,11 @@
-"""Forward-backward for eight chains at a time, one in each lane of a vector register.
+"""Forward-backward of a group of eight chains at a time, one in each lane of a vector register.
 
 The same scaled recursion as `forward_backward`, for constant transition scores. A step of one chain is a
-short vector-matrix product whose sums depend on each other; eight chains side by side fill the vector
-units with independent work: on text with 22 labels this is more than twice as fast.
+short vector-matrix product whose sums depend on each other; eight chains side by side give the vector units
+independent work, which is more than twice as fast on text with 22 labels.
 
-Chains of a group should have about the same length: a lane whose chain has ended idles. In the steps
-after its end its weights are 1, its ``beta`` is held at 1 and it adds nothing to the transition sums.
+Chains of a group should have about the same length, because a lane is idle after the end of its chain. In
+those steps its weights are 1, its ``beta`` is held at 1 and it adds nothing to the transition sums.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.forward_backward import MAX_RANGE
-from seqlab.inference.kernels.lane_loading import bound_lanes, exp_lanes, turn_over
-from seqlab.inference.kernels.vectors import (
+from seqlab.inference.scores import Floats
+from seqlab.simd.lane_loading import bound_lanes, exp_lanes, transpose_to_lanes
+from seqlab.simd.lanes import (
     LANES,
     ROWS,
     add_outer_lanes,
@@ -26,22 +27,17 @@ from seqlab.inference.kernels.vectors import (
     matrix_times_lanes,
     multiply_lanes,
     scale_lanes,
-    weigh_lanes,
+    weight_lanes,
 )
-from seqlab.inference.scores import Floats
 
-# Numbers that one array of a group may hold (8 MB of doubles).
+# Largest number of doubles in one array of a group (8 MB). With more, longer chains can be grouped, but the
+# workspace of each thread grows.
 MAX_GROUP = 1 << 20
-# `MAX_RANGE` of single precision. Scaled numbers stay above exp(-64) / n_labels = 1e-28 / n_labels; what a
-# product of them loses below 1e-38 is, times the largest possible ``beta``, a probability of less than 1e-10.
-MAX_RANGE_SINGLE = 64.0
-# Steps whose outer products are summed in single precision before they join the sum in doubles.
-STRETCH_SINGLE = 64
 
 
 @njit(nogil=True, cache=True)
 def fill_lanes(x: Floats, value: float) -> None:
-    """Set every entry; assignment to a slice would take the compiler seconds longer."""
+    """Set every entry. A loop, because numba takes seconds to compile the assignment of a slice."""
     for i in range(x.shape[0]):
         for c in range(LANES):
             x[i, c] = value
@@ -62,7 +58,7 @@ def forward_backward_lanes(
     products: Floats,
     log_z: Floats,
 ) -> None:
-    """Node marginals of up to eight chains; transition sums are added.
+    """Compute the node marginals of up to eight chains and add up their transition sums.
 
     Parameters
     ----------
@@ -70,22 +66,24 @@ def forward_backward_lanes(
         Exponentials of the unary scores, each row of a chain divided by its maximum; 1 in the steps
         after a chain's end. Overwritten.
     alpha, node : arrays of shape (n_rows, width, LANES)
-        ``node`` receives the marginals; its steps after a chain's end mean nothing.
+        ``node`` receives the marginals; its steps after a chain's end have no meaning.
     lengths : int64 array of shape (LANES,)
-        Steps of each chain; 0 for an idle lane.
+        Number of steps of each chain; 0 for an idle lane.
     lane_weights : array of shape (LANES,)
         Weight of each chain in ``products``.
     n_steps : int
-        The longest of the chains.
+        Length of the longest chain.
     exp_pairwise, exp_transposed : arrays of shape (width, width)
         Exponentials of the transition scores, divided by the largest; zero in the padding.
     beta : array of shape (width, LANES)
+        Workspace.
     lane : array of shape (2, LANES)
+        Workspace.
     products : array of shape (width * width, LANES)
-        ``sum_t alpha[t-1, i] right[t, j]`` is added to row ``i * width + j``: times ``exp_pairwise[i, j]``
+        ``sum_t alpha[t-1, i] right[t, j]`` is added to row ``i * width + j``; times ``exp_pairwise[i, j]``
         these are the expected transitions.
     log_z : array of shape (LANES,)
-        Receives log Z up to the maxima that were divided out.
+        Receives log Z without the maxima that were divided out.
     """
     width = exp_pairwise.shape[0]
     scale = np.ones(LANES)
@@ -97,7 +95,7 @@ def forward_backward_lanes(
             fill_lanes(row, 1.0)
         else:
             matrix_times_lanes(exp_transposed, alpha[t - 1], row, width)
-        weigh_lanes(row, weights[t], lane, width)
+        weight_lanes(row, weights[t], lane, width)
         for c in range(LANES):
             total = lane[0, c]
             lane[0, c] = 1.0 / total
@@ -129,12 +127,9 @@ def forward_backward_lanes(
                     beta[j, c] = 1.0
         scale_lanes(right, lane, width)
         multiply_lanes(left, beta, node[t - 1], width)
-    stretch = n_steps if weights.itemsize == 8 else STRETCH_SINGLE
-    for begin in range(0, n_steps - 1, stretch):
-        n = min(stretch, n_steps - 1 - begin)
-        for i in range(0, width, ROWS):
-            for j in range(0, width, ROWS):
-                add_outer_lanes(alpha, weights, products, begin, n, i, j)
+    for i in range(0, width, ROWS):
+        for j in range(0, width, ROWS):
+            add_outer_lanes(alpha, weights, products, n_steps - 1, i, j)
 
 
 @njit(nogil=True, cache=True)
@@ -148,14 +143,14 @@ def load_lanes(
     shifts: Floats,
     out: Floats,
 ) -> float:
-    """Exponentials of the rows of up to eight chains into their lanes; 1 after the end of a chain.
+    """Write the exponentials of up to eight chains into their lanes; 1 after the end of a chain.
 
     ``shifts`` (LANES,), which should be zero, receives the sum of each chain's maxima. ``scores``
     (width, LANES) and ``lane`` (2, LANES) are workspace. Returns the largest range of a row.
     """
     width, spread = unary.shape[1], 0.0
     for t in range(n_steps):
-        turn_over(unary, scores, bounds, lengths, t, width)
+        transpose_to_lanes(unary, scores, bounds, lengths, t, width)
         bound_lanes(scores, lane, width)
         exp_lanes(scores, lane, out[t], width)
         for c in range(LANES):
@@ -179,27 +174,27 @@ def group_marginals(
     node: Floats,
     log_z: Floats,
 ) -> bool:
-    """Forward-backward of up to eight chains, constant transition scores; False where it cannot be done.
+    """Forward-backward of up to eight chains with constant transition scores; False if it is not possible.
 
-    That is where a chain is too long for the workspace, or scores range too far for scaled numbers. Such
-    chains are rare, and going on with them here would double the time of compilation.
+    It is not possible if a chain is too long for the workspace or if the range of the scores is too large
+    for scaled numbers. Such chains are rare, and handling them here would double the compile time.
 
     Parameters
     ----------
     unary : array of shape (n_rows, width)
         Scores of the chains one below the other, boundary scores included, ``-inf`` in the padding; the last
-        row is zero: what lanes without a chain read.
+        row is zero, for lanes without a chain.
     bounds : int64 array of shape (LANES + 1,)
         Chain ``c`` is rows ``bounds[c]:bounds[c + 1]``.
     n_chains : int
     exp_pairwise, exp_transposed, pair_shift, pair_spread
-        Exponentials of the transition scores, shift and range as `exp_matrix` gives them.
+        Exponentials, shift and range of the transition scores from `exp_matrix`.
     lane_weights : array of shape (LANES,)
         Weight of each chain in the transition sums.
     space : array of shape (3, n, width, LANES)
-        Workspace; no chain may be longer than ``n``.
+        Workspace for chains of up to ``n`` steps.
     products : array of shape (width * width, LANES)
-        Transition sums are added here (see `forward_backward_lanes`).
+        The transition sums are added here (see `forward_backward_lanes`).
     node : array of shape (n_rows, width)
         Receives the node marginals.
     log_z : array of shape (LANES,)
@@ -207,20 +202,18 @@ def group_marginals(
     width = unary.shape[1]
     lengths = np.zeros(LANES, dtype=np.int64)
     shifts = np.zeros(LANES)
-    beta = np.empty((width, LANES), dtype=unary.dtype)
-    lane = np.empty((2, LANES), dtype=unary.dtype)
-    # Not a literal 0: that would be one more type to compile for.
+    beta = np.empty((width, LANES))
+    lane = np.empty((2, LANES))
+    # Not a literal 0, for which numba would compile `load_lanes` once more.
     n_steps: int = np.int64(0)  # type: ignore[assignment]
     for c in range(n_chains):
         lengths[c] = bounds[c + 1] - bounds[c]
         n_steps = max(n_steps, lengths[c])
-    together = n_steps <= space.shape[1]
-    if together:
-        weights, alpha, marginals = space[0], space[1], space[2]
-        spread = load_lanes(unary, bounds, lengths, n_steps, beta, lane, shifts, weights)
-        reach = MAX_RANGE if unary.itemsize == 8 else MAX_RANGE_SINGLE
-        together = spread + pair_spread <= reach
-    if not together:
+    if n_steps > space.shape[1]:
+        return False
+    weights, alpha, marginals = space[0], space[1], space[2]
+    spread = load_lanes(unary, bounds, lengths, n_steps, beta, lane, shifts, weights)
+    if not spread + pair_spread <= MAX_RANGE:
         return False
     forward_backward_lanes(
         weights, alpha, marginals, lengths, lane_weights, n_steps, exp_pairwise, exp_transposed,
@@ -250,7 +243,7 @@ def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -
 
 @njit(nogil=True, cache=True)
 def group_space(longest: int, unary: Floats) -> Floats:
-    """Workspace of `group_marginals` for chains of up to ``longest`` steps, as far as memory allows."""
+    """Workspace of `group_marginals` for chains of up to ``longest`` steps, within `MAX_GROUP`."""
     width = unary.shape[1]
     n = min(longest, max(MAX_GROUP // (width * LANES), 1))
-    return np.empty((3, n, width, LANES), dtype=unary.dtype)
+    return np.empty((3, n, width, LANES))

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from seqlab.inference import ChainScores, expected_transitions
 from seqlab.inference.kernels.dense import exp_matrix, padded_width
-from seqlab.inference.kernels.lanes import fold_products, group_marginals, group_space
-from seqlab.inference.kernels.vectors import LANES
+from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.simd.lanes import LANES
 
 
-def run_group(chains, pairwise, weights, capacity=None, dtype=np.float64):
+def run_group(chains, pairwise, weights, capacity=None):
     """`group_marginals` of chains given as (n_steps, n_labels) arrays."""
     n_labels = pairwise.shape[0]
     width = int(padded_width(n_labels))
     lengths = [len(chain) for chain in chains]
     bounds = np.zeros(LANES + 1, dtype=np.int64)
     bounds[1 : len(chains) + 1] = np.cumsum(lengths)
-    unary = np.full((sum(lengths) + 1, width), -np.inf, dtype=dtype)
+    unary = np.full((sum(lengths) + 1, width), -np.inf)
     unary[:-1, :n_labels] = np.concatenate(chains)
     unary[-1] = 0.0
-    exp_pairwise, exp_transposed = np.zeros((2, width, width), dtype=dtype)
+    exp_pairwise, exp_transposed = np.zeros((2, width, width))
     shift, spread = exp_matrix(np.ascontiguousarray(pairwise), exp_pairwise, exp_transposed)
     products, transitions = np.zeros((width * width, LANES)), np.zeros((width, width))
     node, log_z = np.empty_like(unary), np.empty(LANES)
@@ -41,14 +41,14 @@ def run_group(chains, pairwise, weights, capacity=None, dtype=np.float64):
     return log_z[: len(chains)], node[:, :n_labels], transitions[:n_labels, :n_labels]
 
 
-def assert_equals_single_chains(chains, pairwise, weights, error=1.0, **options):
-    log_z, node, transitions = run_group(chains, pairwise, weights, **options)
+def assert_equals_single_chains(chains, pairwise, weights):
+    log_z, node, transitions = run_group(chains, pairwise, weights)
     offsets = np.concatenate([[0], np.cumsum([len(chain) for chain in chains])])
     scores = ChainScores(np.concatenate(chains), pairwise, offsets=offsets)
     expected = expected_transitions(scores, weights=np.asarray(weights, dtype=float))
-    np.testing.assert_allclose(log_z, expected.log_z, rtol=1e-12 * error, atol=1e-10 * error)
-    np.testing.assert_allclose(node, expected.node, atol=1e-12 * error)
-    np.testing.assert_allclose(transitions, expected.transitions, atol=1e-11 * error)
+    np.testing.assert_allclose(log_z, expected.log_z, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(node, expected.node, atol=1e-12)
+    np.testing.assert_allclose(transitions, expected.transitions, atol=1e-11)
 
 
 @st.composite
@@ -82,28 +82,3 @@ def test_a_long_chain_beside_short_ones():
     random = np.random.default_rng(1)
     chains = [random.normal(size=(n, 4)) for n in (3000, 1, 2, 3)]
     assert_equals_single_chains(chains, random.normal(size=(4, 4)), np.ones(4))
-
-
-@settings(max_examples=40, deadline=None)
-@given(groups(4.0))
-def test_groups_in_single_precision(group):
-    assert_equals_single_chains(*group, dtype=np.float32, error=1e7)
-
-
-def test_single_precision_refuses_ranges_that_double_does():
-    random = np.random.default_rng(0)
-    chains = [random.uniform(0, 60, size=(5, 6)) for _ in range(3)]
-    pairwise = random.uniform(0, 20, size=(6, 6))
-    assert run_group(chains, pairwise, np.ones(3)) is not None
-    assert run_group(chains, pairwise, np.ones(3), dtype=np.float32) is None
-    assert run_group(chains, pairwise * 0.0, np.ones(3), dtype=np.float32) is not None
-
-
-def test_small_probabilities_add_up_over_long_chains_in_single_precision():
-    """Each of 4000 steps has a second label of probability 1e-5: single sums would lose them all."""
-    chain = np.tile([0.0, np.log(1e-5)], (4000, 1))
-    _, node, transitions = run_group([chain], np.zeros((2, 2)), [1.0], dtype=np.float32)
-    p = 1e-5 / (1 + 1e-5)
-    assert transitions[0, 1] == pytest.approx(3999 * p * (1 - p), rel=1e-4)
-    assert transitions[0, 0] == pytest.approx(3999 * (1 - p) ** 2, rel=64 * 2.0**-24)
-    np.testing.assert_allclose(node[:, 1], p, rtol=1e-5)
