@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from seqlab.features import Templates
-from seqlab.features.template_sets import crfpp_chunking_templates
 
 HOLE = re.compile(r"%x\[(-?\d+),(\d+)\]")
 
@@ -77,7 +76,7 @@ def python_strings(sentences):
 
 def python_templates(sentences):
     compiled = []
-    for line in crfpp_chunking_templates()[:-1]:
+    for line in Templates.chunking("crfpp").templates[:-1]:
         holes = [(int(hole[1]), int(hole[2])) for hole in HOLE.finditer(line)]
         compiled.append((HOLE.sub("%s", line), holes))
     rows = []

@@ -1,4 +1,4 @@
-"""BracketFeatures: windows, conjunctions, the two kinds of decisions."""
+"""BracketFeatures: windows, conjunctions and the two kinds of decisions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows_of(transformer, made, sequence):
 
 
 def padded(tokens, place, column):
-    """Value at a place, or the mark outside."""
+    """Value at a position, or the mark if it is outside the sequence."""
     if place < 0:
         return f"_B-{-place}"
     if place >= len(tokens):
@@ -34,7 +34,7 @@ def padded(tokens, place, column):
 
 
 def expected(tokens, t, kind, scheme, size, window, columns):
-    """The same features by loops over strings."""
+    """The same features, built by loops over strings."""
     first = -(window // 2) + (kind == "close")
     places = range(first, first + window)
     out = []
@@ -66,14 +66,14 @@ def test_features_by_name(scheme, size, window):
 
 @pytest.mark.parametrize(("scheme", "count"), [("runs", 15), ("subsets", 41)])
 def test_counts_of_the_paper(scheme, count):
-    """B4: 6 + 5 + 4 = 15 adjacent runs, 6 + 15 + 20 = 41 subsets, per column and decision."""
+    """6 + 5 + 4 = 15 adjacent runs, 6 + 15 + 20 = 41 subsets, per column and decision."""
     for columns, n_columns in ((["pos"], 1), ([0, 1], 2), (None, 2)):
         made = BracketFeatures(scheme=scheme, columns=columns).fit_transform(X)
         assert np.all(np.diff(made.matrix.indptr) == n_columns * count)
 
 
-def test_the_gap_is_in_the_middle():
-    """Open decisions of t look at t-3 ... t+2, close decisions at t-2 ... t+3."""
+def test_the_window_is_centred_on_the_gap():
+    """Open decisions of t read t-3 ... t+2, close decisions t-2 ... t+3."""
     tokens = [[str(n) for n in range(7)]]
     brackets = BracketFeatures(size=1)
     rows = rows_of(brackets, brackets.fit_transform(tokens), 0)
@@ -84,14 +84,14 @@ def test_the_gap_is_in_the_middle():
 def test_mixed_columns():
     brackets = BracketFeatures(mixed=True, size=2, window=2)
     made = brackets.fit_transform(X)
-    # Two places with two columns each, and four ways to read both.
+    # Two positions with two columns each, and four ways to combine both.
     assert np.all(np.diff(made.matrix.indptr) == 2 * 2 + 4)
     assert "open:word[-1]|pos[0]=the|NN" in rows_of(brackets, made, 0)[2]
     subsets = BracketFeatures(mixed=True, scheme="subsets", size=2, window=4).fit_transform(X)
     assert np.all(np.diff(subsets.matrix.indptr) == 4 * 2 + 6 * 4)
 
 
-def test_kinds_share_no_column_and_can_be_had_alone():
+def test_kinds_have_no_common_columns_and_can_be_used_alone():
     both = BracketFeatures().fit(X)
     made = both.transform(X)
     opens, closes = made.matrix[0::2], made.matrix[1::2]
@@ -167,7 +167,7 @@ def test_bad_input(options, given, message):
         assert isinstance(caught.value, InputError)
 
 
-def test_failed_fit_leaves_the_transformer_as_it_was():
+def test_failed_fit_does_not_change_the_transformer():
     brackets = BracketFeatures().fit(X)
     before = dict(brackets.__dict__)
     with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""Line features: what each says, the frozen basic set, position and neighbours, bad input."""
+"""LineFeatures: each basic feature, the frozen set, positions and neighbours, bad input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from seqlab import LinearChainCRF, Tagger, load, save
 from seqlab.data import InputError
 from seqlab.datasets import DatasetError, fetch_email_signatures
 from seqlab.features import LineFeatures
-from seqlab.features.line_patterns import BASIC_NAMES
+from seqlab.features._line_patterns import BASIC_NAMES
 
-# What a line must have, and what it must not.
+# Lines, features they must have, and features they must not have.
 LINES = [
     ("", {"blank"}, {"short", "no letter or digit"}),
     ("   \t", {"blank"}, {"indented"}),
@@ -53,35 +53,35 @@ LINES = [
 ]
 
 
-def names_of(line, **options):
+def feature_names(line, **options):
     transformer = LineFeatures(features="basic", **options)
     matrix = transformer.fit_transform([[line]]).matrix
     return set(transformer.get_feature_names_out()[matrix.indices])
 
 
 @pytest.mark.parametrize(("line", "has", "lacks"), LINES, ids=[line for line, *_ in LINES])
-def test_what_a_line_has(line, has, lacks):
-    found = names_of(line)
+def test_features_of_a_line(line, has, lacks):
+    found = feature_names(line)
     assert has <= found, found
     assert not lacks & found, found
 
 
-def test_every_feature_is_seen_somewhere():
-    seen = set().union(*(names_of(line) for line, *_ in LINES), names_of("x" * 70))
-    seen |= names_of("Room 12, office: 3, and then there are eight words or more # 4")
-    seen |= names_of("- a dash")
+def test_every_feature_occurs_in_some_line():
+    seen = set().union(*(feature_names(line) for line, *_ in LINES), feature_names("x" * 70))
+    seen |= feature_names("Room 12, office: 3, and then there are eight words or more # 4")
+    seen |= feature_names("- a dash")
     assert set(BASIC_NAMES) <= seen, set(BASIC_NAMES) - seen
 
 
 def test_the_basic_set_is_frozen():
-    """Results and model files depend on names and order; a better set gets a new name."""
+    """Results and model files depend on the names and their order; a better set needs a new name."""
     assert len(BASIC_NAMES) == 47
     assert hashlib.sha256("\n".join(BASIC_NAMES).encode()).hexdigest()[:16] == "a6d6e69bbed8f6eb"
     assert LineFeatures(features="basic").fit().get_feature_names_out().tolist() == BASIC_NAMES
 
 
-# The patterns that are written to be fast, as one would write them first.
-PLAIN = {
+# The simplest form of those patterns that are written in another form for speed.
+SIMPLE = {
     "framed": re.compile(r"^\s*([^\w\s]).*\w.*\1$"),
     "e-mail address": re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)*"),
     "message number": re.compile(r"<\S*\d\S*@\S+>"),
@@ -100,26 +100,26 @@ PLAIN = {
         ).map("".join),
     )
 )
-def test_fast_patterns_say_what_the_plain_ones_say(line):
-    found = names_of(line)
+def test_fast_patterns_agree_with_the_simple_ones(line):
+    found = feature_names(line)
     read = line.expandtabs().rstrip()
-    for name, plain in PLAIN.items():
-        assert (name in found) == bool(plain.search(read)), name
+    for name, simple in SIMPLE.items():
+        assert (name in found) == bool(simple.search(read)), name
 
 
 @pytest.mark.parametrize(
     "part",
     ["x", "<1", "<1@", "a.", "a-", "1.a.", "*a", "1 -", "said: ", "A. ", "(", " ", "x!", "jan"],
 )
-def test_a_line_may_be_very_long(part):
-    """Time in proportion: what takes the square of the length would take minutes here."""
+def test_very_long_lines_are_fast(part):
+    """Patterns take linear time; quadratic time would mean minutes here."""
     line = part * (150_000 // len(part)) + "~"
     begin = time.process_time()
-    names_of(line)
+    feature_names(line)
     assert time.process_time() - begin < 5
 
 
-def test_basic_features_know_neither_place_nor_neighbours():
+def test_basic_features_depend_on_the_line_alone():
     lines = [line for line, *_ in LINES]
     transformer = LineFeatures(features="basic").fit()
     together = transformer.transform([lines]).matrix.toarray()
@@ -144,7 +144,7 @@ def test_full_adds_neighbours_and_position():
     before = names.index("double dash alone[-1]")
     own = names.index("double dash alone")
     assert np.array_equal(dense[1 : len(lines), before], dense[: len(lines) - 1, own])
-    assert dense[len(lines) + 1, before] == 0  # a document does not see the one before
+    assert dense[len(lines) + 1, before] == 0  # a document does not read the previous one
     first, last = names.index("line 0 from the start"), names.index("line 0 from the end")
     assert np.flatnonzero(dense[:, first]).tolist() == [0, len(lines), len(lines) + 1]
     assert np.flatnonzero(dense[:, last]).tolist() == [len(lines) - 1, len(lines), len(lines) + 5]
@@ -166,8 +166,8 @@ def test_buckets_of_distances():
     assert at("tenth 2").tolist() == list(range(15, 30))
 
 
-def test_own_patterns_and_columns():
-    found = names_of("took 12 ms", patterns={"milliseconds": r"\d+ ms\b"})
+def test_additional_patterns_and_other_columns():
+    found = feature_names("took 12 ms", patterns={"milliseconds": r"\d+ ms\b"})
     assert "milliseconds" in found
     rows = LineFeatures(features="basic", column=1).fit_transform([[("1", "--"), ("2", "")]])
     assert np.array_equal(
@@ -179,9 +179,9 @@ def test_own_patterns_and_columns():
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="pattern 'x' is no regular expression"):
+    with pytest.raises(InputError, match="pattern 'x' is not a regular expression"):
         LineFeatures(patterns={"x": "("}).fit()
-    with pytest.raises(InputError, match="'blank' is already that of a basic feature"):
+    with pytest.raises(InputError, match="'blank' is the name of a basic feature"):
         LineFeatures(patterns={"blank": "x"}).fit()
     with pytest.raises(InputError, match=r"X\[1\]"):
         LineFeatures().fit_transform([["a"], "a mail as one string"])
@@ -193,7 +193,7 @@ def test_bad_input():
         LineFeatures(features="all").fit()
 
 
-def test_in_a_tagger_and_in_a_file(tmp_path):
+def test_in_a_tagger_and_a_model_file(tmp_path):
     X = [["Hi,", "see you", "--", "Ada"], ["Hello", "", "bye", "--", "Bob"]] * 3
     y = [["text", "text", "sig", "sig"], ["text", "text", "text", "sig", "sig"]] * 3
     tagger = Tagger(LineFeatures(), LinearChainCRF(c2=0.1)).fit(X, y)

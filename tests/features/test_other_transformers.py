@@ -41,7 +41,7 @@ def as_sparse(sequences):
 
 @settings(max_examples=60, deadline=None)
 @given(matrices(), st.integers(0, 2), st.integers(0, 2), st.booleans())
-def test_window_against_loops(sequences, before, after, boundary):
+def test_window_agrees_with_loops(sequences, before, after, boundary):
     window = Window(before=before, after=after, boundary=boundary)
     got = dense(window.fit_transform(sequences))
     distances = [*range(-before, 0), *range(1, after + 1)]
@@ -78,7 +78,7 @@ def test_window_names_and_errors():
 # Gazetteer.
 
 
-def test_gazetteer_prefers_the_longest_and_does_not_overlap():
+def test_gazetteer_finds_the_longest_entry_without_overlap():
     lists = {"city": ["New York", "York", ("New", "York", "City")], "word": ["City"]}
     model = Gazetteer(lists).fit()
     got = model.transform([[("New", "X"), ("York", "X"), ("City", "X")], [("New", "X")], []])
@@ -88,11 +88,11 @@ def test_gazetteer_prefers_the_longest_and_does_not_overlap():
     assert model.get_feature_names_out().tolist() == ["city:B", "city:I", "word:B", "word:I"]
 
 
-def test_gazetteer_does_not_reach_into_the_next_sequence():
+def test_gazetteer_does_not_read_the_next_sequence():
     assert Gazetteer({"city": ["New York"]}).fit_transform([["New"], ["York"]]).matrix.nnz == 0
 
 
-def test_gazetteer_other_column_case_and_errors():
+def test_gazetteer_column_case_and_errors():
     model = Gazetteer({"tag": ["nn"]}, column=1, lower=True).fit()
     assert model.transform([[("a", "NN"), ("b", "DT")]])[0].toarray().tolist() == [[1, 0], [0, 0]]
     with pytest.raises(InputError, match="reads column 1"):
@@ -122,7 +122,7 @@ def reference_products(matrix, size, columns):
 
 @settings(max_examples=60, deadline=None)
 @given(matrices(5), matrices(5), st.integers(2, 4), st.sampled_from([None, [0, 2, 4], [1]]))
-def test_conjunctions_against_loops(train, test, size, columns):
+def test_conjunctions_agree_with_loops(train, test, size, columns):
     model = Conjunctions(size=size, columns=columns, keep=False).fit(train)
     chosen = range(5) if columns is None else columns
     known = {pick for row in reference_products(train.matrix, size, chosen) for pick in row}
@@ -138,7 +138,7 @@ def test_conjunctions_against_loops(train, test, size, columns):
         np.testing.assert_array_equal(dense(model.transform(data)), expected)
 
 
-def test_conjunctions_keep_names_and_cutoff():
+def test_conjunctions_keep_names_and_min_count():
     matrix = np.array([[1.0, 1, 0], [1, 1, 1]])
     named = Sequences(matrix, [0, 2], feature_names=["a", "b", "c"])
     model = Conjunctions(min_count=2)
@@ -146,13 +146,15 @@ def test_conjunctions_keep_names_and_cutoff():
     assert model.get_feature_names_out().tolist() == ["a", "b", "c", "a&b"]
     chosen = Conjunctions(columns=["a", "c"]).fit(named)
     assert chosen.get_feature_names_out().tolist()[3:] == ["a&c"]
-    with pytest.raises(InputError, match="columns names 'z'"):
+    with pytest.raises(
+        InputError, match="columns contains 'z', but X has 3 features, none with that name"
+    ):
         Conjunctions(columns=["z"]).fit(named)
     with pytest.raises(InputError, match="expecting 3 features"):
         model.transform([np.ones((1, 2))])
 
 
-# Together.
+# Combinations.
 
 
 def test_pipeline_and_union():
@@ -174,7 +176,7 @@ def test_pipeline_and_union():
     assert (clone(pipeline).fit_transform(X).matrix != got.matrix).nnz == 0
 
 
-def test_union_refuses_what_does_not_fit():
+def test_union_rejects_different_numbers_of_steps():
     class Short:
         def fit(self, X, y=None):
             return self
@@ -183,7 +185,7 @@ def test_union_refuses_what_does_not_fit():
             return Sequences(np.ones((1, 1)), [0, 1])
 
     union = SequenceUnion([("a", Templates([(0, 0)])), ("b", Short())])
-    with pytest.raises(InputError, match="disagree on the steps"):
+    with pytest.raises(InputError, match="return different numbers of steps"):
         union.fit_transform([["a", "b"]])
 
 

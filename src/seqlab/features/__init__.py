@@ -1,6 +1,6 @@
 """Tokens to matrices: vectorizers, templates and windows.
 
-Names are loaded on first use: one of them needs parts of scikit-learn that take long to import.
+Names are loaded on first use, because `SequenceUnion` needs parts of scikit-learn that are slow to import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "Templates",
     "Window",
 ]
-_FILE_OF_NAME = {
+_MODULE_OF_NAME = {
     "BracketFeatures": "brackets",
     "Conjunctions": "conjunctions",
     "Gazetteer": "gazetteer",
@@ -41,12 +41,12 @@ _FILE_OF_NAME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FILE_OF_NAME:
-        return getattr(import_module(f"seqlab.features.{_FILE_OF_NAME[name]}"), name)
-    if name in _FILE_OF_NAME.values():
+    if name in _MODULE_OF_NAME:
+        return getattr(import_module(f"seqlab.features.{_MODULE_OF_NAME[name]}"), name)
+    if name in _MODULE_OF_NAME.values():
         return import_module(f"seqlab.features.{name}")
     raise AttributeError(f"module 'seqlab.features' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_FILE_OF_NAME.values()])
+    return sorted([*__all__, *_MODULE_OF_NAME.values()])

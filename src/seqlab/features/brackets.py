@@ -1,13 +1,13 @@
-"""BracketFeatures: what a classifier sees when it decides whether a phrase opens or closes here.
+"""BracketFeatures: features for deciding whether a phrase opens or closes at a token.
 
-A bracket sits in a gap between two tokens. Both decisions of token ``t`` look at the same number of
-tokens on each side of their gap; with a window of six::
+A bracket is placed in a gap between two tokens. Both decisions of token ``t`` read the same number of tokens
+on each side of their gap; with a window of six::
 
     open     t-3  t-2  t-1 [ t   t+1  t+2
     close         t-2  t-1   t ] t+1  t+2  t+3
 
-Features are conjunctions of up to three tokens of the window, with their places: all adjacent runs
-(6 + 5 + 4 = 15 per column) or all subsets (6 + 15 + 20 = 41).
+Features are conjunctions of up to three tokens of the window, with their positions: all runs of adjacent
+tokens (6 + 5 + 4 = 15 per column) or all subsets (6 + 15 + 20 = 41).
 
 References
 ----------
@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.columns import token_blocks
+from seqlab.features._token_columns import token_blocks
 from seqlab.features.templates import Templates
 
 Spec = list[tuple[int, int | str]]
@@ -40,24 +40,24 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
 ):
     """Features of open and close decisions over token columns.
 
-    A sequence of T tokens becomes one of 2T steps, the open and the close decision of each token in turn
-    (`seqlab.data.phrases_to_open_close` writes phrases in the same order), or of T steps where
-    only one kind is wanted. The two kinds of decisions have no column in common.
+    A sequence of T tokens becomes a sequence of 2T steps, the open and the close decision of each token
+    in turn (`seqlab.data.phrases_to_open_close` uses the same order), or of T steps for one kind of
+    decision only. The two kinds of decisions have no columns in common.
 
     Parameters
     ----------
     columns : sequence of int or str, optional
         Columns of the tokens to read, by number or by name (``word`` and ``pos`` for pairs; see
-        `Templates`); all of them where None.
+        `Templates`); all columns by default.
     scheme : {"runs", "subsets"}, default="runs"
-        Conjunctions of adjacent tokens of the window only, or of any.
+        Whether conjunctions combine adjacent tokens of the window only, or any.
     size : int, default=3
-        Tokens in a conjunction, at most.
+        Largest number of tokens in a conjunction.
     window : int, default=6
-        Tokens that are looked at, half of them on each side of the gap; even.
+        Number of tokens in the window, half of them on each side of the gap; must be even.
     mixed : bool, default=False
-        Whether conjunctions may take one token's word and another's part of speech. Otherwise each
-        reads one column throughout.
+        Whether a conjunction may read different columns, such as one token's word and another token's
+        part of speech. Otherwise each conjunction reads a single column.
     decisions : {"both", "open", "close"}, default="both"
     min_count : int, default=1
         Features seen fewer times in `fit` are dropped.
@@ -72,17 +72,17 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
 
     See Also
     --------
-    ClassifierHMM, ProjectionMarkovModel, PhraseInference : what makes phrases out of decisions.
-    Templates : features of any other form.
+    ClassifierHMM, ProjectionMarkovModel, PhraseInference : Turn decisions into phrases.
+    Templates : Features of any other form.
 
     Notes
     -----
     Tokens outside the sequence are read as marks, ``_B-1``, ``_B-2``, ... before and ``_B+1``, ...
-    after it. Each token has, per column and decision, exactly 15 (runs) or 41 (subsets) features at
-    the defaults, as far as they were met in `fit`.
+    after it. With the default parameters each token has exactly 15 (runs) or 41 (subsets) features per
+    column and decision; those not seen in `fit` are ignored.
 
-    The paper prints neither the alignment of its window nor which conjunctions of size 3 it takes;
-    both readings are here, and the window is centred on the gap.
+    The paper does not say how its window is aligned and which conjunctions of size 3 it uses. Here the
+    window is centred on the gap, and `scheme` selects one of the two possible readings.
 
     References
     ----------
@@ -138,18 +138,18 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
             As for `Templates`.
         y : ignored
         """
-        tokens, made = self._prepare(X)
-        for templates in made.values():
-            templates.fit(tokens)
-        self._store(made)
+        tokens, templates = self._prepare(X)
+        for part in templates.values():
+            part.fit(tokens)
+        self._store(templates)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Sequences:
         """Learn the features of the tokens and return their matrix, in one pass."""
-        tokens, made = self._prepare(X)
-        parts = [templates.fit_transform(tokens) for templates in made.values()]
-        self._store(made)
-        return _in_turn(parts)
+        tokens, templates = self._prepare(X)
+        parts = [part.fit_transform(tokens) for part in templates.values()]
+        self._store(templates)
+        return _interleave(parts)
 
     def transform(self, X: Any) -> Sequences:
         """Return the features of the decisions, CSR of shape (n_steps, n_features_out_).
@@ -159,11 +159,11 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
         X : see `fit`
         """
         check_is_fitted(self)
-        tokens = _kept(X)
-        return _in_turn([templates.transform(tokens) for templates in self.templates_.values()])
+        tokens = _as_list(X)
+        return _interleave([part.transform(tokens) for part in self.templates_.values()])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features, ``open:word[-1]|word[0]=the|cat``; made anew at each call."""
+        """Names of the features, ``open:word[-1]|word[0]=the|cat``; built anew at each call."""
         check_is_fitted(self)
         names = [
             f"{kind}:" + templates.get_feature_names_out()
@@ -186,7 +186,7 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
         return tags
 
     def _prepare(self, X: Any) -> tuple[Any, dict[str, Templates]]:
-        """The tokens, and unfitted templates of the wanted kinds of decisions over their columns."""
+        """Return the tokens as a list, and unfitted templates for each kind of decision."""
         if isinstance(self.columns, str):
             raise InputError(f"columns must be a list, such as [{self.columns!r}]")
         self._validate_params()
@@ -194,7 +194,7 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
             raise InputError(
                 f"window={self.window} must be even: half of it on each side of the gap"
             )
-        tokens = _kept(X)
+        tokens = _as_list(X)
         columns = self.columns
         if columns is None:
             columns = range(next((b.width for b in token_blocks(tokens) if b.width), 0))
@@ -203,47 +203,46 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
             raise InputError("X holds no tokens to learn features from")
         half = self.window // 2
         kinds = ("open", "close") if self.decisions == "both" else (self.decisions,)
-        made = {}
+        templates = {}
         for kind in kinds:
             # The gap of a close decision is one token further.
             first = -half if kind == "open" else 1 - half
-            places = range(first, first + self.window)
-            specs = self._conjunctions(places, columns)
-            made[kind] = Templates(specs, min_count=self.min_count)
-        return tokens, made
+            specs = self._conjunctions(range(first, first + self.window), columns)
+            templates[kind] = Templates(specs, min_count=self.min_count)
+        return tokens, templates
 
-    def _conjunctions(self, places: range, columns: Sequence[int | str]) -> list[Spec]:
-        """The conjunctions of a window, as templates."""
+    def _conjunctions(self, window: range, columns: Sequence[int | str]) -> list[Spec]:
+        """Return the conjunctions of a window of distances, as templates."""
         specs = []
-        for size in range(1, min(self.size, len(places)) + 1):
-            chosen: Iterable[tuple[int, ...]]
+        for size in range(1, min(self.size, len(window)) + 1):
+            selected: Iterable[tuple[int, ...]]
             if self.scheme == "runs":
-                chosen = [tuple(places[i : i + size]) for i in range(len(places) - size + 1)]
+                selected = [tuple(window[i : i + size]) for i in range(len(window) - size + 1)]
             else:
-                chosen = combinations(places, size)
-            for rows in chosen:
+                selected = combinations(window, size)
+            for rows in selected:
                 reads = (
                     product(columns, repeat=size) if self.mixed else ([c] * size for c in columns)
                 )
                 specs += [list(zip(rows, read, strict=True)) for read in reads]
         return specs
 
-    def _store(self, made: dict[str, Templates]) -> None:
-        self.templates_ = made
-        self.n_features_in_ = next(iter(made.values())).n_features_in_
+    def _store(self, templates: dict[str, Templates]) -> None:
+        self.templates_ = templates
+        self.n_features_in_ = next(iter(templates.values())).n_features_in_
 
 
-def _kept(X: Any) -> Any:
-    """The input in a form that can be read twice; what cannot be read is left to `token_blocks`."""
-    readable = isinstance(X, Iterable) and not isinstance(X, str | bytes | dict | Sequences)
-    return list(X) if readable else X
+def _as_list(X: Any) -> Any:
+    """Return the input as a list, to read it twice; for invalid input `token_blocks` raises the error."""
+    is_readable = isinstance(X, Iterable) and not isinstance(X, str | bytes | dict | Sequences)
+    return list(X) if is_readable else X
 
 
-def _in_turn(parts: list[Sequences]) -> Sequences:
-    """Steps of several transformers in turn (a, b, a, b, ...), each with columns of its own."""
+def _interleave(parts: list[Sequences]) -> Sequences:
+    """Alternate the steps of several transformers (a, b, a, b, ...), each with its own columns."""
     if len(parts) == 1:
         return parts[0]
     n_steps, n_parts = parts[0].n_steps, len(parts)
     stacked = sp.block_diag([part.matrix for part in parts], format="csr")
-    turn = np.arange(n_parts * n_steps).reshape(n_parts, n_steps).T.ravel()
-    return Sequences(stacked[turn], n_parts * parts[0].offsets)
+    order = np.arange(n_parts * n_steps).reshape(n_parts, n_steps).T.ravel()
+    return Sequences(stacked[order], n_parts * parts[0].offsets)

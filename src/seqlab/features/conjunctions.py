@@ -1,9 +1,8 @@
 """Conjunctions: products of features of the same step.
 
-For chosen columns ``a < b < ...`` and sizes 2 to k, the product ``x_a x_b ...`` becomes a feature
-named ``a&b``, if some step of the training data has it different from zero. For binary features
-that is "a and b". A step with m chosen features that are not zero has ``C(m, 2) + ... + C(m, k)``
-products.
+For selected columns ``a < b < ...`` and sizes 2 to k, the product ``x_a x_b ...`` becomes a feature named
+``a&b`` if it is not zero at some step of the training data. For binary features this means "a and b". A
+step with m selected features that are not zero has ``C(m, 2) + ... + C(m, k)`` products.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from seqlab.data.convert import as_sequences
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.window import names_of
+from seqlab.features.window import column_names
 
 
 class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
@@ -34,19 +33,19 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
     size : int
         Largest number of features in a product.
     columns : sequence of int or str, optional
-        The features to combine, by number or by name; all where not given.
+        The features to combine, by number or by name; all features by default.
     min_count : int
-        Products seen at fewer steps in `fit` are dropped.
+        Products that occur at fewer steps in `fit` are dropped.
     keep : bool
-        Whether the given features stay, before the products.
+        Whether to keep the input features, in front of the products.
 
     Attributes
     ----------
     n_features_in_ : int
     feature_names_ : ndarray of object
-        Names of the input's columns.
+        Names of the columns of the input.
     products_ : int32 array of shape (n_products, size)
-        The columns of each product, ascending, filled up with -1.
+        The columns of each product, ascending, padded with -1.
 
     Examples
     --------
@@ -93,10 +92,10 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
 
     def fit_transform(self, X: Any, y: Any = None) -> Sequences:
         """Learn which products occur and append them."""
-        return self._extend(self._fit(X))
+        return self._append_products(self._fit(X))
 
     def transform(self, X: Any) -> Sequences:
-        """Append the products known from `fit`."""
+        """Append the products learned in `fit`."""
         check_is_fitted(self)
         sequences, _ = as_sequences(X)
         if sequences.n_features != self.n_features_in_:
@@ -104,7 +103,7 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
                 f"X has {sequences.n_features} features, but Conjunctions is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return self._extend(sequences)
+        return self._append_products(sequences)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features; a product is ``a&b``."""
@@ -119,36 +118,35 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
         return np.array([*(names if self.keep else ()), *products], dtype=object)
 
     def _fit(self, X: Any) -> Sequences:
-        from seqlab.features._kernels import add_rows
+        from seqlab.features._kernels.code_tables import add_rows, count_slots
 
         self._validate_params()
         sequences, _ = as_sequences(X)
         self.n_features_in_ = sequences.n_features
-        self.feature_names_ = names_of(sequences)
-        self._chosen()
-        found = self._products_of(sequences)
+        self.feature_names_ = column_names(sequences)
+        found = self._find_products(sequences)
         n_found = found.codes.shape[1]
         keys = np.empty((n_found, self.size), np.int32)
         counts = np.zeros(n_found, np.int64)
         n_products = add_rows(
             *_table_arguments(found.codes),
             keys,
-            _empty_slots(n_found),
+            np.full(count_slots(n_found), -1, np.int32),
             counts,
             0,
             np.empty(n_found, np.int32),
         )
-        # Codes are shifted by one, so that the filler is 0 and not "nothing".
+        # Codes are shifted by one: the padding is 0, because -1 would mean "no feature".
         self.products_ = keys[:n_products][counts[:n_products] >= self.min_count] - 1
         return sequences
 
-    def _extend(self, sequences: Sequences) -> Sequences:
-        from seqlab.features._kernels import find_rows, rebuild_slots
+    def _append_products(self, sequences: Sequences) -> Sequences:
+        from seqlab.features._kernels.code_tables import count_slots, fill_slots, find_rows
 
-        found = self._products_of(sequences)
+        found = self._find_products(sequences)
         keys = np.ascontiguousarray(self.products_ + 1, np.int32)
-        slots = _empty_slots(keys.shape[0])
-        rebuild_slots(keys, keys.shape[0], slots)
+        slots = np.full(count_slots(keys.shape[0]), -1, np.int32)
+        fill_slots(keys, keys.shape[0], slots)
         numbers = np.empty(found.codes.shape[1], np.int32)
         find_rows(*_table_arguments(found.codes), keys, slots, numbers)
         known = numbers >= 0
@@ -158,35 +156,33 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
             products = sp.hstack([sp.csr_matrix(sequences.matrix), products], format="csr")
         return Sequences(products, sequences.offsets)
 
-    def _chosen(self) -> NDArray[np.bool_]:
-        """Which columns are combined."""
+    def _selected(self) -> NDArray[np.bool_]:
+        """Mask of the columns to combine."""
         if self.columns is None:
             return np.ones(self.n_features_in_, bool)
         numbers = {str(name): number for number, name in enumerate(self.feature_names_)}
-        chosen = np.zeros(self.n_features_in_, bool)
+        selected = np.zeros(self.n_features_in_, bool)
         for column in self.columns:
             number = numbers.get(column, -1) if isinstance(column, str) else column
             if not 0 <= number < self.n_features_in_:
                 raise InputError(
-                    f"columns names {column!r}, but X has {self.n_features_in_} features"
-                    + (" and none of that name" if isinstance(column, str) else "")
+                    f"columns contains {column!r}, but X has {self.n_features_in_} features"
+                    + (", none with that name" if isinstance(column, str) else "")
                 )
-            chosen[number] = True
-        return chosen
+            selected[number] = True
+        return selected
 
-    def _products_of(self, sequences: Sequences) -> _Products:
-        from seqlab.features._product_kernels import count_products, fill_products
+    def _find_products(self, sequences: Sequences) -> _Products:
+        from seqlab.features._kernels.products import count_products, fill_products
 
         matrix = sp.csr_matrix(sequences.matrix, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        kept = self._chosen()[matrix.indices]
+        kept = self._selected()[matrix.indices]
         indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(np.int64)
         indices, data = matrix.indices[kept].astype(np.int32), matrix.data[kept]
-        total = count_products(indptr, self.size)
-        found = _Products(
-            np.zeros((self.size, total), np.int32), np.empty(total, np.int64), np.empty(total)
-        )
+        n = count_products(indptr, self.size)
+        found = _Products(np.zeros((self.size, n), np.int32), np.empty(n, np.int64), np.empty(n))
         fill_products(indptr, indices, data, self.size, *found)
         return found
 
@@ -194,17 +190,11 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
 class _Products(NamedTuple):
     """Products of all steps, one per column of `codes`."""
 
-    codes: NDArray[np.int32]  # (size, n_products), column + 1, 0 as filler
+    codes: NDArray[np.int32]  # (size, n_products): column + 1, padded with 0
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
 def _table_arguments(codes: NDArray[np.int32]) -> tuple[Any, Any, Any]:
+    """The arguments ``codes, reads, skip`` of the table kernels."""
     return codes, np.arange(codes.shape[0], dtype=np.int64), np.empty(0, bool)
-
-
-def _empty_slots(n_rows: int) -> NDArray[np.int32]:
-    size = 16
-    while size < 2 * n_rows:
-        size *= 2
-    return np.full(size, -1, np.int32)

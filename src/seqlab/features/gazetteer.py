@@ -1,9 +1,9 @@
-"""Gazetteer: is this token, or this run of tokens, in a list?
+"""Gazetteer: features of tokens and phrases that are entries of given lists.
 
-Entries may have several tokens. Per list, entries are found from left to right, the longest at
-each place first and without overlap; the first token of an entry found has the feature
-``list:B``, the others ``list:I``. With ``loose=True`` a token that occurs anywhere in any entry
-has ``list:in`` as well, found or not.
+Entries may have several tokens. For each list the sequence is searched from left to right for the longest
+entry at each step, without overlap; the first token of a match has the feature ``list:B``, the others
+``list:I``. With ``loose=True`` every token that occurs in some entry also has ``list:in``, whether or not
+the whole entry matches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.columns import ColumnCoder, encode_column, token_blocks
+from seqlab.features._token_columns import ColumnCoder, encode_column, token_blocks
 
 Phrase = tuple[int, ...]
 
@@ -27,17 +27,17 @@ Phrase = tuple[int, ...]
 class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
     TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
-    """Membership of tokens and runs of tokens in given lists.
+    """Membership of tokens and phrases in given lists.
 
     Parameters
     ----------
     lists : dict of str to iterable of (str or sequence of str)
-        The entries of each list. A string is cut into tokens at blanks; a tuple is the tokens
-        themselves.
+        The entries of each list. A string is split into tokens at blanks; a tuple is a sequence of
+        tokens.
     column : int
-        Column of the tokens to look at.
+        Column of the tokens to compare.
     lower : bool
-        Whether case is ignored.
+        Whether to ignore case.
     loose : bool
         Whether to add a feature for tokens that occur anywhere in an entry.
 
@@ -82,7 +82,7 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
             if isinstance(entries, str) or not isinstance(entries, Iterable):
                 raise InputError(f"list {name!r} of a gazetteer must be a list of entries")
             for entry in entries:
-                if not _tokens(entry) or not all(isinstance(part, str) for part in _tokens(entry)):
+                if not _split(entry) or not all(isinstance(part, str) for part in _split(entry)):
                     raise InputError(f"list {name!r} of a gazetteer has the entry {entry!r}")
         kinds = ["B", "I", "in"] if self.loose else ["B", "I"]
         self.feature_names_ = [f"{name}:{kind}" for name in self.lists for kind in kinds]
@@ -92,11 +92,11 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         """Return the membership features, CSR of shape (n_steps, n_features)."""
         check_is_fitted(self)
         coder = ColumnCoder(["lower" if self.lower else ""], [{}])
-        lists = [self._code_entries(entries, coder) for entries in self.lists.values()]
+        lists = [_encode_entries(entries, coder) for entries in self.lists.values()]
         lengths: list[int] = []
         rows: list[NDArray[np.int64]] = []
         columns: list[NDArray[np.int64]] = []
-        done = 0
+        n_steps = 0
         for block in token_blocks(X):
             if block.width and self.column >= block.width:
                 raise InputError(
@@ -106,14 +106,14 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
             words = coder.codes(0, encode_column(coder, block, self.column))
             ends = np.repeat(np.cumsum(block.lengths), block.lengths)
             for number, entries in enumerate(lists):
-                for kind, steps in enumerate(_find(words, ends, entries, loose=self.loose)):
-                    rows.append(steps + done)
+                for kind, steps in enumerate(_find_entries(words, ends, entries, loose=self.loose)):
+                    rows.append(steps + n_steps)
                     columns.append(np.full(steps.size, number * (2 + self.loose) + kind))
-            done += len(block.tokens)
+            n_steps += len(block.tokens)
             lengths += block.lengths
         row = np.concatenate([np.empty(0, np.int64), *rows])
         column = np.concatenate([np.empty(0, np.int64), *columns])
-        shape = (done, len(self.feature_names_))
+        shape = (n_steps, len(self.feature_names_))
         matrix = sp.csr_matrix((np.ones(row.size), (row, column)), shape=shape)
         return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
@@ -129,32 +129,33 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         tags.requires_fit = False
         return tags
 
-    def _code_entries(self, entries: Iterable[Any], coder: ColumnCoder) -> dict[int, list[Phrase]]:
-        """Entries as tuples of codes, by their first code, the longest first."""
-        by_first: dict[int, set[Phrase]] = {}
-        for entry in entries:
-            tokens = _tokens(entry)
-            codes = coder.codes(0, coder.encode(tokens, len(tokens))).tolist()
-            by_first.setdefault(codes[0], set()).add(tuple(codes))
-        return {first: sorted(found, key=len, reverse=True) for first, found in by_first.items()}
+
+def _encode_entries(entries: Iterable[Any], coder: ColumnCoder) -> dict[int, list[Phrase]]:
+    """Return the entries as tuples of codes, by their first code, the longest first."""
+    by_first: dict[int, set[Phrase]] = {}
+    for entry in entries:
+        tokens = _split(entry)
+        codes = coder.codes(0, coder.encode(tokens, len(tokens))).tolist()
+        by_first.setdefault(codes[0], set()).add(tuple(codes))
+    return {first: sorted(found, key=len, reverse=True) for first, found in by_first.items()}
 
 
-def _tokens(entry: Any) -> list[Any]:
+def _split(entry: Any) -> list[Any]:
     return entry.split() if isinstance(entry, str) else list(entry)
 
 
-def _find(
+def _find_entries(
     words: NDArray[np.int32],
     ends: NDArray[np.int64],
     entries: dict[int, list[Phrase]],
     *,
     loose: bool,
 ) -> list[NDArray[np.int64]]:
-    """Steps that begin an entry, that continue one, and (if loose) that could be part of one."""
+    """Steps that begin an entry, that continue one, and (if loose) whose token occurs in one."""
     begins: list[int] = []
     inner: list[int] = []
-    free = 0
-    # Only steps whose word begins some entry are looked at one by one.
+    free = 0  # the first step that is not part of an earlier match
+    # Only steps whose word begins some entry need the Python loop.
     for step in np.flatnonzero(np.isin(words, list(entries))).tolist():
         if step < free:
             continue

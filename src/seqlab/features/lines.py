@@ -1,8 +1,8 @@
 """LineFeatures: lines of mails, logs, FAQs and other documents to matrices.
 
-A document is a sequence of lines. Each line has the binary features of `line_patterns` (blank, quoted,
-separator, addresses, casing, marks); the "full" set adds where the line stands in its document and what is
-around it.
+A document is a sequence of lines. Each line has the binary features of `_line_patterns` (blank, quoted,
+separator, addresses, case, punctuation); the "full" set adds the position of the line in its document and
+the features of its neighbours.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.columns import token_blocks
-from seqlab.features.line_patterns import BASIC_NAMES, basic_features
+from seqlab.features._line_patterns import BASIC_NAMES, basic_features
+from seqlab.features._token_columns import token_blocks
 from seqlab.features.window import Window
 
-# Lower ends of the buckets of distances from the first and to the last line of a document. The last
-# lines are told apart more finely than the middle, where a line more or less means nothing.
+# Lower bounds of the buckets of distances from the first and to the last line of a document. Near both ends
+# every line has its own bucket; in the middle the exact distance does not matter.
 _DISTANCES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 45, 70, 100)
 _N_TENTHS = 10
-_NEIGHBOURS = 2
+_N_NEIGHBOURS = 2  # lines before, and lines after, whose features are added
 
 
 class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
@@ -40,14 +40,13 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
     ----------
     features : {"full", "basic"}, default="full"
         "basic" describes each line by itself: blank, quoted, rule, list item, header field, log level,
-        address, phone number, closing words, casing, marks, length. "full" adds buckets of the distance
-        from the first and to the last line, tenths of the document, and the basic features of the two
-        lines before and the two after.
+        address, phone number, closing words, case, punctuation, length. "full" adds buckets of the
+        distance from the first and to the last line, tenths of the document, and the basic features of
+        the two lines before and the two after.
     patterns : dict of str to str, optional
-        Further regular expressions of yours, searched for in each line, by name. They count as basic
-        features.
+        Names and regular expressions of additional basic features; each is searched for in every line.
     column : int, default=0
-        Which column holds the line, where steps are tuples, as `fetch_email_signatures` gives them.
+        The column that holds the line if steps are tuples, as `fetch_email_signatures` returns them.
 
     Attributes
     ----------
@@ -56,13 +55,13 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
 
     See Also
     --------
-    Window : neighbours' features of any transformer.
-    SequenceUnion : these features beside others.
+    Window : Adds the features of neighbouring steps to those of any transformer.
+    SequenceUnion : Combines these features with others.
 
     Notes
     -----
-    Nothing is learned from the data: `fit` only checks the patterns. Position counts lines of the sequence
-    as it is given, so that a document has to come whole.
+    Nothing is learned from the data: `fit` only checks the patterns. Positions are counted in the given
+    sequence, so a sequence must be a whole document.
 
     Examples
     --------
@@ -102,15 +101,15 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
         X, y : ignored
         """
         self._validate_params()
-        own = list(self._compiled())
-        taken = sorted(set(own) & set(BASIC_NAMES))
-        if taken:
-            raise InputError(f"the pattern name {taken[0]!r} is already that of a basic feature")
-        alone = [*BASIC_NAMES, *own]
-        self.feature_names_ = alone
+        own = list(self._compile_patterns())
+        duplicates = sorted(set(own) & set(BASIC_NAMES))
+        if duplicates:
+            raise InputError(f"the pattern name {duplicates[0]!r} is the name of a basic feature")
+        basic = [*BASIC_NAMES, *own]
+        self.feature_names_ = basic
         if self.features == "full":
-            window = _window().fit([np.zeros((1, len(alone)))])
-            self.feature_names_ = [*window.get_feature_names_out(alone), *_position_names()]
+            window = _make_window().fit([np.zeros((1, len(basic)))])
+            self.feature_names_ = [*window.get_feature_names_out(basic), *_position_names()]
         return self
 
     def transform(self, X: Any) -> Sequences:
@@ -127,8 +126,8 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
             CSR, one row per line.
         """
         check_is_fitted(self)
-        patterns = list(self._compiled().values())
-        rows: dict[str, list[int]] = {}  # many lines are the same: blank, "--", a rule
+        patterns = list(self._compile_patterns().values())
+        columns_of_line: dict[str, list[int]] = {}  # many lines are equal: blank, "--", a rule
         columns: list[list[int]] = []
         lengths: list[int] = []
         for block in token_blocks(X):
@@ -139,20 +138,20 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
             for step, line in enumerate(block.column(self.column)):
                 if not isinstance(line, str):
                     raise InputError(f"{block.locate(step)} is {line!r}, not a line of text")
-                if line not in rows:
-                    rows[line] = _features_of(line, patterns)
-                columns.append(rows[line])
+                if line not in columns_of_line:
+                    columns_of_line[line] = _line_columns(line, patterns)
+                columns.append(columns_of_line[line])
             lengths += block.lengths
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        alone = Sequences(_binary_rows(columns, len(BASIC_NAMES) + len(patterns)), offsets)
+        basic = Sequences(_binary_rows(columns, len(BASIC_NAMES) + len(patterns)), offsets)
         if self.features == "basic":
-            return alone
-        around = _window().fit_transform(alone)
-        matrix = sp.hstack([around.matrix, _positions(alone.lengths)], format="csr")
+            return basic
+        with_neighbours = _make_window().fit_transform(basic)
+        matrix = sp.hstack([with_neighbours.matrix, _positions(basic.lengths)], format="csr")
         return Sequences(matrix, offsets)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns: ``blank``, ``blank[-1]`` for the line before, ``line 3 from the end``."""
+        """Names of the columns: ``blank``, ``blank[-1]`` for the previous line, ``line 3 from the end``."""
         check_is_fitted(self)
         return np.array(self.feature_names_, dtype=object)
 
@@ -163,21 +162,21 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
         tags.requires_fit = False
         return tags
 
-    def _compiled(self) -> dict[str, re.Pattern[str]]:
+    def _compile_patterns(self) -> dict[str, re.Pattern[str]]:
         compiled = {}
         for name, pattern in (self.patterns or {}).items():
             try:
                 compiled[name] = re.compile(pattern)
             except (re.error, TypeError) as error:
-                raise InputError(f"pattern {name!r} is no regular expression: {error}") from None
+                raise InputError(f"pattern {name!r} is not a regular expression: {error}") from None
         return compiled
 
 
-def _window() -> Window:
-    return Window(before=_NEIGHBOURS, after=_NEIGHBOURS, boundary=False)
+def _make_window() -> Window:
+    return Window(before=_N_NEIGHBOURS, after=_N_NEIGHBOURS, boundary=False)
 
 
-def _features_of(line: str, patterns: list[re.Pattern[str]]) -> list[int]:
+def _line_columns(line: str, patterns: list[re.Pattern[str]]) -> list[int]:
     own = [len(BASIC_NAMES) + k for k, pattern in enumerate(patterns) if pattern.search(line)]
     return basic_features(line) + own
 
@@ -202,15 +201,15 @@ def _position_names() -> list[str]:
 
 
 def _positions(lengths: NDArray[np.int64]) -> sp.csr_matrix:
-    """Three ones per line: its bucket from the start, from the end, and its tenth."""
+    """Three ones per line: its bucket from the start, its bucket from the end, and its tenth."""
     n_steps, size = int(lengths.sum()), np.repeat(lengths, lengths)
     begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    place = np.arange(n_steps) - begin
+    position = np.arange(n_steps) - begin
     buckets = np.stack(
         [
-            np.searchsorted(_DISTANCES, place, side="right") - 1,
-            np.searchsorted(_DISTANCES, size - 1 - place, side="right") - 1 + len(_DISTANCES),
-            _N_TENTHS * place // np.maximum(size, 1) + 2 * len(_DISTANCES),
+            np.searchsorted(_DISTANCES, position, side="right") - 1,
+            np.searchsorted(_DISTANCES, size - 1 - position, side="right") - 1 + len(_DISTANCES),
+            _N_TENTHS * position // np.maximum(size, 1) + 2 * len(_DISTANCES),
         ],
         axis=1,
     )

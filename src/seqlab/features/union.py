@@ -15,8 +15,8 @@ from seqlab.data.sequences import Sequences
 class SequenceUnion(FeatureUnion):
     """Put the features of several transformers side by side.
 
-    scikit-learn's `FeatureUnion` for transformers that return `Sequences`; parameters, attributes
-    and names (``words__word[0]=Paris``) are those of `FeatureUnion`.
+    This is scikit-learn's `FeatureUnion` for transformers that return `Sequences`, with the same
+    parameters, attributes and feature names (``words__word[0]=Paris``).
 
     Parameters
     ----------
@@ -45,7 +45,9 @@ class SequenceUnion(FeatureUnion):
             if not isinstance(part, Sequences):
                 raise InputError(f"SequenceUnion joins Sequences, not {type(part).__name__}")
             if not np.array_equal(part.offsets, Xs[0].offsets):
-                raise InputError("the transformers of a SequenceUnion disagree on the steps")
+                raise InputError(
+                    "the transformers of a SequenceUnion return different numbers of steps"
+                )
         matrices = [part.matrix for part in Xs]
         if any(part.is_sparse for part in Xs):
             return Sequences(sp.hstack(matrices, format="csr"), Xs[0].offsets)

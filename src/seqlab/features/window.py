@@ -1,11 +1,11 @@
-"""Window: the features of neighbouring steps beside a step's own.
+"""Window: the features of neighbouring steps in addition to those of a step.
 
 With ``before = b`` and ``after = a`` the row of step ``t`` becomes
 
     [x(t), x(t-b), ..., x(t-1), x(t+1), ..., x(t+a), outside]
 
-where a neighbour outside the sequence has zeros, and ``outside`` says for each distance whether
-it is.
+where a neighbour outside the sequence has zeros, and ``outside`` has a 1 for each distance at which the
+neighbour is outside.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
     Parameters
     ----------
     before, after : int
-        How many steps to look back and ahead.
+        Number of steps before and after a step whose features are added.
     boundary : bool
-        Whether to add, for each distance, a column that is 1 where the neighbour lies outside the
-        sequence.
+        Whether to add, for each distance, a column that is 1 if the neighbour is outside the sequence.
 
     Attributes
     ----------
     n_features_in_ : int
     feature_names_ : ndarray of object
-        Names of the input's columns.
+        Names of the columns of the input.
 
     Examples
     --------
@@ -68,7 +67,7 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         self.boundary = boundary
 
     def fit(self, X: Any, y: Any = None) -> Window:
-        """Take note of the input's columns.
+        """Learn the columns of the input.
 
         Parameters
         ----------
@@ -80,7 +79,7 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
 
     def fit_transform(self, X: Any, y: Any = None) -> Sequences:
         """Append the features of neighbouring steps."""
-        return self._widen(self._fit(X))
+        return self._append_neighbours(self._fit(X))
 
     def transform(self, X: Any) -> Sequences:
         """Append the features of neighbouring steps."""
@@ -91,7 +90,7 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
                 f"X has {sequences.n_features} features, but Window is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return self._widen(sequences)
+        return self._append_neighbours(sequences)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns: ``name`` and ``name[-1]``; ``__BOS__[-1]`` for the boundary."""
@@ -99,35 +98,35 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         names = self.feature_names_ if input_features is None else list(input_features)
         if len(names) != self.n_features_in_:
             raise InputError(f"input_features should have {self.n_features_in_} names")
-        every = [str(name) for name in names]
+        all_names = [str(name) for name in names]
         for distance in self._distances():
-            every += [f"{name}[{distance:+d}]" for name in names]
+            all_names += [f"{name}[{distance:+d}]" for name in names]
         if self.boundary:
-            every += [
+            all_names += [
                 f"{'__BOS__' if distance < 0 else '__EOS__'}[{distance:+d}]"
                 for distance in self._distances()
             ]
-        return np.array(every, dtype=object)
+        return np.array(all_names, dtype=object)
 
     def _fit(self, X: Any) -> Sequences:
         self._validate_params()
         sequences, _ = as_sequences(X)
         self.n_features_in_ = sequences.n_features
-        self.feature_names_ = names_of(sequences)
+        self.feature_names_ = column_names(sequences)
         return sequences
 
     def _distances(self) -> list[int]:
         return [*range(-self.before, 0), *range(1, self.after + 1)]
 
-    def _widen(self, sequences: Sequences) -> Sequences:
+    def _append_neighbours(self, sequences: Sequences) -> Sequences:
         offsets, lengths = sequences.offsets, sequences.lengths
         steps = np.arange(sequences.n_steps)
         begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
         parts, outside = [sequences.matrix], []
         for distance in self._distances():
-            there = steps + distance
-            inside = (there >= begin) & (there < end)
-            parts.append(_rows_or_zero(sequences.matrix, there, inside))
+            neighbours = steps + distance
+            inside = (neighbours >= begin) & (neighbours < end)
+            parts.append(_take_rows(sequences.matrix, neighbours, inside))
             outside.append(~inside)
         if self.boundary and outside:
             parts.append(np.array(outside, dtype=np.float64).T)
@@ -136,15 +135,15 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         return Sequences(np.hstack(parts), offsets)
 
 
-def names_of(sequences: Sequences) -> NDArray[np.object_]:
-    """Names of the columns, ``x0``, ``x1``, ... where the data have none."""
+def column_names(sequences: Sequences) -> NDArray[np.object_]:
+    """Names of the columns, ``x0``, ``x1``, ... if the data have none."""
     if sequences.feature_names is not None:
         return sequences.feature_names
     return np.array([f"x{column}" for column in range(sequences.n_features)], dtype=object)
 
 
-def _rows_or_zero(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Any:
-    """Rows of the matrix, zero where not wanted."""
+def _take_rows(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Any:
+    """Rows of the matrix; rows that are not wanted are zero."""
     if not sp.issparse(matrix):
         out = np.zeros((rows.size, matrix.shape[1]))
         out[wanted] = matrix[rows[wanted]]
@@ -152,6 +151,5 @@ def _rows_or_zero(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_
     sizes = np.zeros(rows.size, np.int64)
     sizes[wanted] = np.diff(matrix.indptr)[rows[wanted]]
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    # Entry k of the result is entry k of the kept rows, taken in order.
     kept = matrix[rows[wanted]]
     return sp.csr_matrix((kept.data, kept.indices, indptr), shape=(rows.size, matrix.shape[1]))

@@ -1,13 +1,12 @@
-r"""Word forms: what a template may read of a token instead of the token itself.
+r"""Word forms: what a template can read of a token instead of the token itself.
 
-A form is a function of one string. It is computed once per *distinct* value of a column, never
-per token. A form that says nothing about a value (the 4-letter prefix of a 2-letter word) is
-None, and a template reading it produces no feature there.
+A form is a function of one string, computed once per *distinct* value of a column. It is None if a value
+does not have it (the 4-letter prefix of a 2-letter word), and a template that reads it has no feature there.
 
 =================== =============================================================================
 ``lower``           ``McDonald's`` → ``mcdonald's``
 ``shape``           ``McDonald's`` → ``XxXxxxxx'x``, ``B-747`` → ``X-ddd``
-``short_shape``     the shape with runs collapsed: ``XxXx'x``, ``X-d``
+``short_shape``     the shape with repeated characters collapsed: ``XxXx'x``, ``X-d``
 ``case``            ``lower``, ``upper``, ``title``, ``mixed`` or ``none`` (no letters)
 ``digits``          ``all``, ``number`` (digits and ``. , : / - + % $``), ``some`` or ``none``
 ``punctuation``     ``all``, ``some`` or ``none``
@@ -25,11 +24,11 @@ from functools import partial
 from typing import TypeAlias
 
 from seqlab.data.errors import InputError
-from seqlab.features.wapiti_regex import WapitiRegex
+from seqlab.features._wapiti_regex import WapitiRegex
 
 Form: TypeAlias = Callable[[str], str | None]
 
-_RUN = re.compile(r"(.)\1+", re.DOTALL)
+_REPEATS = re.compile(r"(.)\1+", re.DOTALL)
 _NUMBER = re.compile(r"(?=.*\d)[\d.,:/+%$\-]+")
 _AFFIX = re.compile(r"(prefix|suffix)([1-9][0-9]?)")
 
@@ -46,7 +45,7 @@ def lower(word: str) -> str:
 
 
 def shape(word: str) -> str:
-    """Case pattern: ``X`` upper case, ``x`` other letters, ``d`` digits, the rest as it is.
+    """Case pattern: ``X`` upper case, ``x`` other letters, ``d`` digits, other characters unchanged.
 
     Examples
     --------
@@ -57,14 +56,14 @@ def shape(word: str) -> str:
 
 
 def short_shape(word: str) -> str:
-    """Case pattern with every run of one character collapsed.
+    """Case pattern with repeated characters collapsed.
 
     Examples
     --------
     >>> short_shape("B-747"), short_shape("Pennsylvania")
     ('X-d', 'Xx')
     """
-    return _RUN.sub(r"\1", shape(word))
+    return _REPEATS.sub(r"\1", shape(word))
 
 
 def case(word: str) -> str:
@@ -109,10 +108,10 @@ def punctuation(word: str) -> str:
     >>> [punctuation(word) for word in ("--", "U.S.", "Avenue")]
     ['all', 'some', 'none']
     """
-    marks = [not character.isalnum() for character in word]
-    if not any(marks):
+    is_punctuation = [not character.isalnum() for character in word]
+    if not any(is_punctuation):
         return "none"
-    return "all" if all(marks) else "some"
+    return "all" if all(is_punctuation) else "some"
 
 
 def prefix(word: str, n: int) -> str | None:
@@ -138,16 +137,16 @@ def suffix(word: str, n: int) -> str | None:
 
 
 class _Shapes(dict[int, str]):
-    """Table for `str.translate`, filled in as characters are met."""
+    """Table for `str.translate`, filled when a character is first seen."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if character.isalpha():
-            mark = "X" if character.isupper() else "x"
+            shown = "X" if character.isupper() else "x"
         else:
-            mark = "d" if character.isdigit() else character
-        self[code] = mark
-        return mark
+            shown = "d" if character.isdigit() else character
+        self[code] = shown
+        return shown
 
 
 _SHAPES = _Shapes()
@@ -162,13 +161,13 @@ _FORMS: dict[str, Form] = {
 
 
 def form_function(name: str) -> Form:
-    r"""Return the function of a form's name.
+    r"""Return the function that computes a form.
 
     Parameters
     ----------
     name : str
-        A name of the table above; ``""`` for the token itself; ``"t:REGEX"`` and ``"m:REGEX"`` for
-        Wapiti's test and match, ``"X"``, ``"T:REGEX"``, ``"M:REGEX"`` for the same in lower case.
+        A name from the table above; ``""`` for the token itself; ``"t:REGEX"`` and ``"m:REGEX"`` for
+        Wapiti's test and match; ``"X"``, ``"T:REGEX"``, ``"M:REGEX"`` for their results in lower case.
 
     Examples
     --------
@@ -198,10 +197,10 @@ def form_function(name: str) -> Form:
     raise InputError(f"unknown word form {name!r}{hint} (known: {known})")
 
 
-def reads_marks(name: str) -> bool:
+def applies_to_marks(name: str) -> bool:
     """Whether a form is also applied to the marks of positions outside the sequence.
 
-    Wapiti applies its commands to its marks ``_x-1`` as to any token; the other forms leave a mark
-    as it is.
+    Wapiti applies its commands to marks such as ``_x-1`` as to any token; other forms do not change
+    marks.
     """
     return name == "X" or name[:2] in ("t:", "T:", "m:", "M:")

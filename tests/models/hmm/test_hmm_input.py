@@ -240,7 +240,7 @@ def test_bad_symbols_are_named():
                 InputError, match=rf"X\[0\]\[{place}\] is a tuple of 2 strings: name them in a dict"
             ):
                 HMM(emissions=emissions).fit([steps], [["s", "t"]])
-    with pytest.raises(InputError, match="names of features are strings"):
+    with pytest.raises(InputError, match="feature names must be strings"):
         HMM(emissions="categorical").fit([[{"w": "a"}, {3: "b"}]], [["s", "t"]])
     fitted = HMM().fit(WORDS, y)
     with pytest.raises(InputError, match="holds numbers"):

@@ -241,7 +241,7 @@ def _named(fields: Iterable[str]) -> str:
 
 def _name(name: Any, place: str) -> str:
     if not isinstance(name, str):
-        raise InputError(f"{place} has the name {name!r}, but names of features are strings")
+        raise InputError(f"{place} has the name {name!r}, but feature names must be strings")
     return name
 
 

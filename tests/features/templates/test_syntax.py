@@ -1,4 +1,4 @@
-"""Template files and Wapiti's syntax, by hand."""
+"""Template files, Wapiti's syntax and its regular expressions, on examples written by hand."""
 
 import re
 
@@ -6,8 +6,8 @@ import pytest
 
 from seqlab.data import InputError
 from seqlab.features import Templates
-from seqlab.features.template_syntax import parse_templates
-from seqlab.features.wapiti_regex import WapitiRegex
+from seqlab.features._wapiti_regex import WapitiRegex
+from seqlab.features.templates.syntax import parse_templates
 
 TOKENS = [[("The", "DT", "1"), ("B-747", "NNP", "-1"), ("flies", "VBZ", "0")]]
 
@@ -26,13 +26,13 @@ def names_at(model, t, tokens=TOKENS, *, edge=False):
         ("U:low=%X[0,0]", "u:low=b-747"),
         (r'u:%t[0,0,"\d"]', "u:true"),
         (r'u:%t[0,0,"^\d"]', "u:false"),
-        (r'u:%T[0,0,"b"]', "u:false"),  # upper case changes the result, not the matching
+        (r'u:%T[0,0,"b"]', "u:false"),  # upper case changes the result, not the match
         ('u:%m[0,0,"^.?.?.?"]', "u:B-7"),
         ('u:%M[0,0,"^.?.?.?"]', "u:b-7"),
         ('u:%m[0,0,".?.?$"]', "u:47"),
         (r'u:%m[0,0,"\l"]', "u:"),
         (r'u:%m[0,0,"\d*$"]', "u:747"),
-        (r'u:%t[-2,0,"\u"]', "u:false"),  # applied to the mark _x-1, which has no capital
+        (r'u:%t[-2,0,"\u"]', "u:false"),  # applied to the mark _x-1, which has no capital letter
         ('u:%m[-2,0,"^.?.?"]', "u:_x"),
         ("u:%x[-2,0]", "u:_x-1"),
         ("u:%x[2,0]", "u:_x+1"),
@@ -56,7 +56,7 @@ def test_wapiti_is_recognised():
     assert parse_templates(["U:%x[0,0]", (0, 0), "B"])[1] == "crfpp"
 
 
-def test_star_makes_both():
+def test_star_gives_features_of_labels_and_of_label_pairs():
     model = Templates(["*:%x[0,1]", "b", "u:%x[0,0]"])
     assert names_at(model, 1) == ["*:NNP", "u:B-747"]
     assert names_at(model, 1, edge=True) == ["*:NNP"]
@@ -64,7 +64,7 @@ def test_star_makes_both():
     assert model.bigram_templates_ == ["*:%x[0,1]", "b"]
 
 
-def test_hash_is_text_in_crfpp():
+def test_hash_sign_is_text_in_crfpp():
     assert names_at(Templates(["U:%x[0,0]#%x[0,1]", "#U:%x[0,0]"]), 1) == ["U:B-747#NNP"]
 
 
@@ -135,12 +135,12 @@ def test_file_with_byte_order_mark_and_windows_lines(tmp_path):
         ("U01:%x[0]", 'cannot read "%x[0]"; a value is %x[row,column]'),
         ("U01:%x[0,0", 'cannot read "%x[0,0"'),
         ("U01:100%", 'cannot read "%"'),
-        ("u:%t[0,0]", '"%t[0,0]" needs regular expression'),
+        ("u:%t[0,0]", '"%t[0,0]" needs a regular expression'),
         ('u:%x[0,0,"a"]', '"%x[0,0,"a"]" takes no regular expression'),
         ('u:%t[0,0,"*"]', "nothing before '*' to repeat"),
     ],
 )
-def test_errors_of_a_file_name_the_line(tmp_path, line, message):
+def test_errors_name_the_line_of_the_file(tmp_path, line, message):
     path = tmp_path / "chunk.tpl"
     path.write_text(f"# Unigram\n\n{line}\n", encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(message)) as error:
@@ -156,7 +156,7 @@ def test_missing_column_names_the_line(tmp_path):
         Templates.from_file(path).fit(TOKENS)
 
 
-def test_empty_and_foreign_files(tmp_path):
+def test_empty_missing_and_non_utf8_files(tmp_path):
     path = tmp_path / "chunk.tpl"
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(InputError, match="no templates in"):

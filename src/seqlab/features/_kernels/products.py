@@ -1,4 +1,4 @@
-"""Compiled kernels of `Conjunctions`: the products of the entries of a CSR row."""
+"""Kernels of `Conjunctions`: the products of the entries of a CSR row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fill_products(
     ----------
     indptr, indices, data : CSR arrays
     codes : int32 array of shape (size, n_products), zero
-        Set to the columns of each product plus one, ascending; the rest stays 0.
+        Set to the columns of each product plus one, ascending; unused places stay 0.
     steps, values : arrays of shape (n_products,)
     """
     at = 0

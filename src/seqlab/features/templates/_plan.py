@@ -1,20 +1,19 @@
 """The plan of a list of templates: what to read, and which templates share features.
 
-A *view* is a word form of a column, a *read* a view at a distance, a *group* the templates whose
-features have to be looked up together because they can produce the same name.
+A *view* is a word form of a column, a *read* is a view at a distance, and a *group* holds the templates
+whose features must be looked up together because they can produce the same name.
 
-In CRF++ a feature **is** its text: ``U:%x[-1,0]`` and ``U:%x[1,0]`` (no number after the ``U``)
-give one bag of words, and ``U01:%x[0,0]/%x[1,0]`` cannot tell ``a/`` + ``b`` from ``a`` + ``/b``.
-Working on tuples of codes instead of text must not change that, so the plan says where a tuple
-determines the text and where it does not:
+In CRF++ a feature **is** its text: ``U:%x[-1,0]`` and ``U:%x[1,0]`` (no number after the ``U``) form one
+bag of words, and ``U01:%x[0,0]/%x[1,0]`` cannot tell ``a/`` + ``b`` from ``a`` + ``/b``. Tuples of codes
+must give the same features as text would, so the plan says when a tuple determines the text:
 
 * Templates with the same text around the same views share one table of tuples.
-* A value that contains a character of the text *between* two holes is *odd*: only tuples with an
-  odd value can collide, and those few are looked up by their text. (If no value of a tuple
-  contains such a character, these characters occur in the text only between the holes, so the
-  text has one reading.)
+* A value is *ambiguous* if it contains a character of the text *between* two placeholders. Only tuples
+  with an ambiguous value can collide; they are rare and are looked up by their text. (If no value of a
+  tuple contains such a character, these characters occur in the text only between the placeholders, so
+  the text can be read in one way only.)
 * Templates that could produce the same text in some other way, such as ``U:%x[0,0]`` beside
-  ``U:%x[0,1]``, or with nothing between two holes, are looked up by their text altogether.
+  ``U:%x[0,1]``, or with nothing between two placeholders, are always looked up by their text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from seqlab.features.template_syntax import Template
+from seqlab.features.templates.syntax import Template
 
 
 class View(NamedTuple):
@@ -33,7 +32,7 @@ class View(NamedTuple):
 
 
 class PlannedRead(NamedTuple):
-    """A view at a place; `distance_column` is the column that holds the distance, or -1."""
+    """A view at a place; `row` and `mode` are those of `syntax.Read`."""
 
     view: int
     row: int
@@ -41,7 +40,7 @@ class PlannedRead(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One template of a group: its text and the reads that fill it."""
+    """One template of a group: its text and the reads that fill its placeholders."""
 
     literals: tuple[str, ...]
     reads: tuple[int, ...]
@@ -54,9 +53,9 @@ class Group(NamedTuple):
     ----------
     members : tuple of Member
     views : tuple of int
-        The views of the holes, the same for all members unless `by_text`.
+        The views of the placeholders, the same for all members unless `by_text`.
     separators : frozenset of str
-        The characters between holes that make a value odd.
+        The characters between placeholders that make a value ambiguous.
     by_text : bool
         Whether every feature is looked up by its text.
     """
@@ -68,12 +67,12 @@ class Group(NamedTuple):
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """Text around the holes, of a group that is not looked up by text."""
+        """Text around the placeholders, if the group is not looked up by text."""
         return self.members[0].literals
 
 
 class Plan(NamedTuple):
-    """What a list of templates reads and makes.
+    """What a list of templates reads and produces.
 
     Attributes
     ----------
@@ -97,7 +96,7 @@ def make_plan(templates: Sequence[Template]) -> Plan:
 
     Examples
     --------
-    >>> from seqlab.features.template_syntax import parse_templates
+    >>> from seqlab.features.templates.syntax import parse_templates
     >>> templates, _ = parse_templates(["U:%x[-1,0]", "U:%x[1,0]", "U1:%x[0,0]/%x[0,1]", "B"])
     >>> plan = make_plan(templates)
     >>> len(plan.views), len(plan.reads), [len(group.members) for group in plan.unary]
@@ -105,48 +104,44 @@ def make_plan(templates: Sequence[Template]) -> Plan:
     """
     views: dict[View, int] = {}
     reads: dict[PlannedRead, int] = {}
-    members: dict[str, list[Member]] = {"unary": [], "edge": []}
+    unary: list[Member] = []
+    edge: list[Member] = []
     reach = 1
     for template in templates:
-        places = []
+        own_reads = []
         for read in template.reads:
             view = views.setdefault(View(int(read.column), read.form), len(views))
-            places.append(reads.setdefault(PlannedRead(view, read.row, read.mode), len(reads)))
+            own_reads.append(reads.setdefault(PlannedRead(view, read.row, read.mode), len(reads)))
             if read.mode == "relative":
                 reach = max(reach, abs(read.row))
-        member = Member(template.literals, tuple(places))
+        member = Member(template.literals, tuple(own_reads))
         if template.unary:
-            members["unary"].append(member)
+            unary.append(member)
         if template.edge and template.reads:  # a bare B is the transition, which needs no feature
-            members["edge"].append(member)
+            edge.append(member)
     view_of_read = [read.view for read in reads]
-    return Plan(
-        tuple(views),
-        tuple(reads),
-        _group(members["unary"], view_of_read),
-        _group(members["edge"], view_of_read),
-        reach,
-    )
+    unary_groups, edge_groups = (_make_groups(part, view_of_read) for part in (unary, edge))
+    return Plan(tuple(views), tuple(reads), unary_groups, edge_groups, reach)
 
 
-def _group(members: list[Member], view_of_read: list[int]) -> tuple[Group, ...]:
+def _make_groups(members: list[Member], view_of_read: list[int]) -> tuple[Group, ...]:
     """Put templates that could produce the same text into one group, in order of appearance."""
     clusters: list[list[Member]] = []
     for member in members:
-        touching = [c for c in clusters if any(_can_meet(member, other) for other in c)]
-        merged = [other for cluster in touching for other in cluster]
-        if touching:
-            at = clusters.index(touching[0])
+        sharing = [c for c in clusters if any(_can_collide(member, other) for other in c)]
+        merged = [other for cluster in sharing for other in cluster]
+        if sharing:
+            at = clusters.index(sharing[0])
             clusters[at] = [*merged, member]
-            for cluster in touching[1:]:
+            for cluster in sharing[1:]:
                 clusters.remove(cluster)
         else:
             clusters.append([member])
     return tuple(_make_group(cluster, view_of_read) for cluster in clusters)
 
 
-def _can_meet(a: Member, b: Member) -> bool:
-    """Whether two templates could produce the same text, by their beginnings and ends."""
+def _can_collide(a: Member, b: Member) -> bool:
+    """Whether two templates could produce the same text, judged by its first and last literals."""
     if not a.reads and not b.reads:
         return a.literals == b.literals
     if not a.reads or not b.reads:
@@ -162,10 +157,10 @@ def _make_group(cluster: list[Member], view_of_read: list[int]) -> Group:
     first = cluster[0]
     views = tuple(view_of_read[read] for read in first.reads)
     inner = first.literals[1:-1]
-    alike = all(
+    are_alike = all(
         member.literals == first.literals
         and tuple(view_of_read[read] for read in member.reads) == views
         for member in cluster
     )
-    by_text = not alike or any(separator == "" for separator in inner)
+    by_text = not are_alike or any(separator == "" for separator in inner)
     return Group(tuple(cluster), views, frozenset("".join(inner)), by_text)

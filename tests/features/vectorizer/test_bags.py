@@ -1,15 +1,17 @@
-"""Bags of strings against the plain dict that once served them."""
+"""SequenceVectorizer on bags of strings: compared with a plain Python dict."""
 
 import pickle
 import threading
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seqlab import load, save
-from seqlab.features import SequenceVectorizer, step_reader, step_rows
+from seqlab.features import SequenceVectorizer
+from seqlab.features.vectorizer import _step_reader, _step_rows
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=9)  # lone surrogates included
 few_texts = st.text(st.sampled_from("ab\0é"), max_size=3)
@@ -18,11 +20,11 @@ data = st.lists(st.lists(some_bag, max_size=4), max_size=5)
 
 
 class Text(str):
-    """A string of another type."""
+    """A subclass of str."""
 
 
-def through_a_dict(X, index, learn):
-    """Matrix of X by a Python dict and SciPy."""
+def matrix_by_dict(X, index, learn):
+    """Matrix of X, built with a Python dict and SciPy."""
     steps = [step for sequence in X for step in sequence]
     if learn:
         for step in steps:
@@ -48,27 +50,25 @@ def assert_same(sequences, X, expected):
 @given(data, data, st.sampled_from([1, 3, 256]), st.sampled_from([1, 2, 1024]))
 @example([[["a\0b"], ["a", "b"]], [[""], [], ["\0", ""]]], [[["a", "b"], ["a\0b"]]], 256, 1024)
 @example([[["\ud800", "\udc00"], ["\ud800\udc00", "\U00010000"]]], [[["\udc00"]]], 256, 1024)
-def test_agrees_with_a_dict(X, new, chunk, block):
-    before = step_reader._CHUNK, step_rows._BLOCK
-    step_reader._CHUNK, step_rows._BLOCK = chunk, block
-    try:
+def test_agrees_with_a_dict(X, new, n_sequences, n_steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_step_reader, "_SEQUENCES_PER_CHUNK", n_sequences)
+        patch.setattr(_step_rows, "_STEPS_PER_LOOKUP", n_steps)
         index = {}
         vectorizer = SequenceVectorizer()
-        assert_same(vectorizer.fit_transform(iter(X)), X, through_a_dict(X, index, learn=True))
+        assert_same(vectorizer.fit_transform(iter(X)), X, matrix_by_dict(X, index, learn=True))
         again = pickle.loads(pickle.dumps(vectorizer))
         for fitted in (vectorizer, again):
-            assert_same(fitted.transform(new), new, through_a_dict(new, index, learn=False))
-            assert_same(fitted.transform(iter(X)), X, through_a_dict(X, index, learn=False))
+            assert_same(fitted.transform(new), new, matrix_by_dict(new, index, learn=False))
+            assert_same(fitted.transform(iter(X)), X, matrix_by_dict(X, index, learn=False))
             assert fitted.get_feature_names_out().tolist() == list(index)
-    finally:
-        step_reader._CHUNK, step_rows._BLOCK = before
 
 
 @settings(deadline=None)
 @given(data, st.integers(2, 3))
 def test_min_count_agrees_with_a_dict(X, min_count):
     index = {}
-    matrix = through_a_dict(X, index, learn=True)
+    matrix = matrix_by_dict(X, index, learn=True)
     kept = np.flatnonzero(np.bincount(matrix.indices, minlength=len(index)) >= min_count)
     vectorizer = SequenceVectorizer(min_count=min_count)
     assert_same(vectorizer.fit_transform(X), X, matrix[:, kept])
@@ -89,7 +89,7 @@ def test_bags_of_other_types():
         assert sorted(SequenceVectorizer().fit([[bag]]).vocabulary_) == ["a", "b\0c", "é"]
 
 
-def test_dicts_and_bags_meet_in_one_vocabulary():
+def test_dicts_and_bags_share_one_vocabulary():
     by_bags = SequenceVectorizer().fit([[["w=a", "t"]]])
     by_dicts = SequenceVectorizer().fit([[{"w": "a", "t": True}]])
     assert by_bags.vocabulary_ == by_dicts.vocabulary_
@@ -98,7 +98,7 @@ def test_dicts_and_bags_meet_in_one_vocabulary():
             assert vectorizer.transform(X).matrix.toarray().tolist() == [[1, 2]]
 
 
-def test_names_are_not_made_unless_asked_for(tmp_path):
+def test_names_are_built_only_on_request(tmp_path):
     X = [[["a", "b"], ["c"]], [["é"]]]
     vectorizer = SequenceVectorizer()
     sequences = vectorizer.fit_transform(X)
@@ -112,22 +112,22 @@ def test_names_are_not_made_unless_asked_for(tmp_path):
     assert pickle.loads(pickle.dumps(sequences)).feature_names.tolist() == ["a", "b", "c", "é"]
 
 
-def test_the_state_holds_no_table():
+def test_the_pickled_state_does_not_contain_the_hash_table():
     vectorizer = SequenceVectorizer().fit([[[f"name {i}" for i in range(10_000)]]])
     vectorizer.transform([[["name 3"]]])
     text = sum(len(f"name {i}") for i in range(10_000))
     assert len(pickle.dumps(vectorizer)) < text + 8 * 10_001 + 2_000
 
 
-def test_threads_transform_at_once():
+def test_threads_can_share_a_vectorizer():
     X = [[[f"w={i % 700}", f"p={i % 13}", "bias"] for i in range(200)] for _ in range(20)]
     expected = SequenceVectorizer().fit_transform(X).matrix
-    fresh = pickle.loads(pickle.dumps(SequenceVectorizer().fit(X)))  # has no table yet
+    fresh = pickle.loads(pickle.dumps(SequenceVectorizer().fit(X)))  # has no hash table yet
     results = []
-    gate = threading.Barrier(4)
+    barrier = threading.Barrier(4)
 
     def work():
-        gate.wait()
+        barrier.wait()
         results.append(fresh.transform(X).matrix)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -139,7 +139,7 @@ def test_threads_transform_at_once():
     assert all((found != expected).nnz == 0 for found in results)
 
 
-def test_a_bag_of_many():
+def test_a_bag_of_100_000_strings():
     names = [f"w={i}" for i in range(100_000)]
     vectorizer = SequenceVectorizer()
     fitted = vectorizer.fit_transform([[names], [names[::-1] + names]])

@@ -1,9 +1,9 @@
-"""Token columns as integers: the only place where tokens are touched one by one.
+"""Token columns as integers: the only place with Python work for every single token.
 
-A token is a tuple of strings ``(word, pos, ...)``, as the readers give it, or a plain string.
-Blocks of whole sequences are cut from the input; each needed column becomes one array of codes,
-by one dict look-up per token. Everything derived from a value (lower case, a suffix, a regular
-expression) is computed once per distinct value.
+A token is a tuple of strings ``(word, pos, ...)``, as the readers return it, or a plain string. The input
+is split into blocks of whole sequences; each column in use becomes one array of codes, with one dict
+look-up per token. Everything derived from a value (lower case, a suffix, a regular expression) is computed
+once per distinct value.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from numpy.typing import NDArray
 from seqlab.data.convert import describe, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.word_forms import form_function, reads_marks
+from seqlab.features.word_forms import applies_to_marks, form_function
 
 Codes = NDArray[np.int32]
 
-BLOCK_STEPS = 1 << 16
+# Tokens per block. Larger blocks need more memory, smaller ones more calls per token.
+TOKENS_PER_BLOCK = 1 << 16
 _INTEGER = re.compile(r"\s*([+-]?\d+)")
 _WRAP_HINT = "X is a list of sequences; wrap a single sequence in a list: [X]"
 
 
 class TokenBlock(NamedTuple):
-    """Some whole sequences of the input.
+    """Some complete sequences of the input.
 
     Attributes
     ----------
@@ -39,11 +40,11 @@ class TokenBlock(NamedTuple):
         Their tokens, all tuples (or lists) or all strings.
     lengths : list of int
     first : int
-        Number of the first sequence in the input, for error messages.
+        Index of the first sequence in the input, for error messages.
     width : int
-        Number of columns; 0 if the block holds no token.
+        Number of columns; 0 if the block holds no tokens.
     names : tuple of str or None
-        Names of the columns, where the input has them (data frames, named tuples).
+        Names of the columns, if the input has them (data frames, named tuples).
     """
 
     tokens: list[Any]
@@ -59,20 +60,20 @@ class TokenBlock(NamedTuple):
         return map(itemgetter(number), self.tokens)
 
     def locate(self, step: int) -> str:
-        """Name a token of the block as ``X[i][t]``."""
+        """Return the place of a token in the input, as ``X[i][t]``."""
         return _locate(self.lengths, self.first, step)
 
 
-def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlock]:
-    """Cut the input into blocks of whole sequences, checking every token's form.
+def token_blocks(X: Any, *, block_tokens: int = TOKENS_PER_BLOCK) -> Iterator[TokenBlock]:
+    """Split the input into blocks of whole sequences and check the type of every token.
 
     Parameters
     ----------
     X : iterable of sequences
         A sequence is a list of tuples, of lists or of strings, a 1-D or 2-D array of strings, or
         a data frame. Generators are consumed block by block.
-    block_steps : int
-        Tokens per block, at least; a block ends with a sequence.
+    block_tokens : int
+        Smallest number of tokens in a block, except the last; a block ends at the end of a sequence.
 
     Examples
     --------
@@ -82,27 +83,27 @@ def token_blocks(X: Any, *, block_steps: int = BLOCK_STEPS) -> Iterator[TokenBlo
     """
     if isinstance(X, str | bytes | dict | Sequences) or not isinstance(X, Iterable):
         raise InputError(
-            f"X is {describe(X)}; templates take a list of sequences of tokens, "
+            f"X is {describe(X)}; expected a list of sequences of tokens, "
             "each token a tuple of strings such as (word, pos) or a plain string"
         )
-    pieces: list[list[Any]] = []
-    steps, first, names = 0, 0, None
+    sequences: list[list[Any]] = []
+    n_tokens, first, names = 0, 0, None
     for i, item in enumerate(X):
-        piece = item
+        tokens = item
         if type(item) is not list:
-            piece, own_names = _as_tokens(item, i)
+            tokens, own_names = _as_tokens(item, i)
             names = names or own_names
-        pieces.append(piece)
-        steps += len(piece)
-        if steps >= block_steps:
-            yield _make_block(pieces, first, names)
-            pieces, steps, first = [], 0, i + 1
-    if pieces:
-        yield _make_block(pieces, first, names)
+        sequences.append(tokens)
+        n_tokens += len(tokens)
+        if n_tokens >= block_tokens:
+            yield _make_block(sequences, first, names)
+            sequences, n_tokens, first = [], 0, i + 1
+    if sequences:
+        yield _make_block(sequences, first, names)
 
 
 def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
-    """One sequence as a list of tokens, and the names of its columns if it has any."""
+    """Return one sequence as a list of tokens, and the names of its columns if it has any."""
     if isinstance(item, list):
         return item, None
     if is_frame(item):
@@ -115,7 +116,7 @@ def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
     if isinstance(item, np.ndarray) and item.ndim in (1, 2):
         return item.tolist(), None
     if isinstance(item, str):
-        raise InputError(f"X[{i}] is a string; {_WRAP_HINT}, and cut text into tokens first")
+        raise InputError(f"X[{i}] is a string; {_WRAP_HINT}, and split text into tokens first")
     if isinstance(item, tuple) and item and isinstance(item[0], str):
         raise InputError(f"X[{i}] is a tuple of strings, which is one token; {_WRAP_HINT}")
     if not isinstance(item, dict) and isinstance(item, Iterable):
@@ -123,17 +124,19 @@ def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
     raise InputError(f"X[{i}] is {describe(item)}, not a sequence of tokens")
 
 
-def _make_block(pieces: list[list[Any]], first: int, names: tuple[str, ...] | None) -> TokenBlock:
-    lengths = list(map(len, pieces))
-    tokens = list(chain.from_iterable(pieces))
-    kinds = set(map(type, tokens))
-    if all(issubclass(kind, str) for kind in kinds):
+def _make_block(
+    sequences: list[list[Any]], first: int, names: tuple[str, ...] | None
+) -> TokenBlock:
+    lengths = list(map(len, sequences))
+    tokens = list(chain.from_iterable(sequences))
+    types = set(map(type, tokens))
+    if all(issubclass(type_, str) for type_ in types):
         return TokenBlock(tokens, lengths, first, 1 if tokens else 0, names)
-    for kind in kinds:
-        if not issubclass(kind, tuple | list):
-            step = next(step for step, token in enumerate(tokens) if type(token) is kind)
-            _refuse_token(tokens[step], _locate(lengths, first, step), mixed=len(kinds) > 1)
-    if names is None and kinds != {tuple}:  # named ones, perhaps
+    for type_ in types:
+        if not issubclass(type_, tuple | list):
+            step = next(step for step, token in enumerate(tokens) if type(token) is type_)
+            _refuse_token(tokens[step], _locate(lengths, first, step), is_mixed=len(types) > 1)
+    if names is None and types != {tuple}:  # there may be named tuples
         names = next((token._fields for token in tokens if hasattr(token, "_fields")), None)
     widths = set(map(len, tokens))
     if len(widths) > 1:
@@ -146,13 +149,13 @@ def _make_block(pieces: list[list[Any]], first: int, names: tuple[str, ...] | No
     return TokenBlock(tokens, lengths, first, widths.pop(), names)
 
 
-def _refuse_token(token: Any, place: str, *, mixed: bool) -> NoReturn:
+def _refuse_token(token: Any, place: str, *, is_mixed: bool) -> NoReturn:
     if isinstance(token, dict):
         raise InputError(
-            f"{place} is a dict; dicts of features go straight to a labeler or through "
-            "SequenceVectorizer, templates take tuples of strings such as (word, pos)"
+            f"{place} is a dict, but a token is a tuple of strings such as (word, pos) or a string; "
+            "give dicts of features to a labeler directly or to SequenceVectorizer"
         )
-    if mixed and isinstance(token, str):
+    if is_mixed and isinstance(token, str):
         raise InputError(f"{place} is a string but other tokens are tuples")
     raise InputError(f"{place} is {describe(token)}; a token is a tuple of strings or a string")
 
@@ -166,21 +169,21 @@ def _locate(lengths: list[int], first: int, step: int) -> str:
 
 
 class _NotTextError(Exception):
-    """A value that is no string."""
+    """A value is not a string."""
 
 
 class ColumnCoder:
     """Codes of one column and of its word forms.
 
-    Codes of a form begin with those of `known`; values beyond get the codes that follow, so that a
-    value not met in fit has a code that no fitted feature uses.
+    The first codes of a form are those of `known`; other values get the next ones, so a value not seen
+    in `fit` has a code that no fitted feature uses.
 
     Parameters
     ----------
     forms : sequence of str
-        Word forms wanted, ``""`` for the value itself.
+        Word forms to encode, ``""`` for the value itself.
     known : sequence of dict of str to int
-        Codes that exist already, per form.
+        The codes of each form that exist already.
 
     Examples
     --------
@@ -200,21 +203,21 @@ class ColumnCoder:
         self._codes: list[Codes] = [np.empty(0, np.int32) for _ in forms]
 
     def _numbering(self) -> dict[Any, int]:
-        """Return a dict that numbers the values, and new ones as they are asked for."""
+        """Return a dict that numbers the values, and new ones when they are looked up."""
         numbered = zip(self.values, range(len(self.values)), strict=True)
         return defaultdict(count(len(self.values)).__next__, numbered)
 
     def encode(self, values: Iterable[Any], n_values: int) -> Codes:
-        """Number the values of a block, token by token, and derive the forms of new ones."""
+        """Number the values of a block, token by token, and compute the forms of new ones."""
         rows = np.fromiter(map(self._rows.__getitem__, values), np.int32, n_values)
-        n_fresh = len(self._rows) - len(self.values)
-        if n_fresh == 0:
+        n_new = len(self._rows) - len(self.values)
+        if n_new == 0:
             return rows
-        fresh = list(islice(reversed(self._rows), n_fresh))[::-1]
-        if not all(isinstance(value, str) for value in fresh):
+        new = list(islice(reversed(self._rows), n_new))[::-1]
+        if not all(isinstance(value, str) for value in new):
             self._rows = self._numbering()
             raise _NotTextError
-        self.values += map(str, fresh)
+        self.values += map(str, new)
         for f, form in enumerate(self.forms):
             texts = map(form, self.values[self._codes[f].size :])
             new_codes = np.fromiter(map(self._coder(f), texts), np.int32)
@@ -222,22 +225,22 @@ class ColumnCoder:
         return rows
 
     def codes(self, form: int, rows: Codes) -> Codes:
-        """Codes of a form at numbered values; -1 where the form says nothing."""
+        """Codes of a form of numbered values; -1 if the form is None."""
         return self._codes[form][rows]
 
     def mark_codes(self, form: int, marks: Sequence[str]) -> Codes:
         """Codes of the marks of positions outside a sequence."""
-        read = self.forms[form] if reads_marks(self.form_names[form]) else str
-        return np.fromiter(map(self._coder(form), map(read, marks)), np.int32, len(marks))
+        convert = self.forms[form] if applies_to_marks(self.form_names[form]) else str
+        return np.fromiter(map(self._coder(form), map(convert, marks)), np.int32, len(marks))
 
     def integers(self, rows: Codes) -> NDArray[np.int32]:
-        """Read numbered values as integers, as C's ``atoi`` does: 0 where there is none."""
+        """Read numbered values as integers, like C's ``atoi``: 0 for a value that is not a number."""
         found = (_INTEGER.match(value) for value in self.values)
         numbers = [min(max(int(m[1]), -(2**30)), 2**30) if m else 0 for m in found]
         return np.array(numbers, np.int32)[rows]
 
     def _coder(self, form: int) -> Callable[[str | None], int]:
-        """Return the function from a text of a form to its code, new texts included."""
+        """Return a function from a text of a form to its code, which gives new texts the next code."""
         index, texts = self.index[form], self.texts[form]
 
         def code_of(text: str | None) -> int:
@@ -253,7 +256,7 @@ class ColumnCoder:
 
 
 def encode_column(coder: ColumnCoder, block: TokenBlock, number: int) -> Codes:
-    """Number the values of one column of a block; name the token whose value is no text."""
+    """Number the values of one column of a block; the error for a value that is not a string names it."""
     try:
         return coder.encode(block.column(number), len(block.tokens))
     except _NotTextError:

@@ -1,10 +1,17 @@
+"""Rows of the vectorizer: compared with SciPy."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqlab.features.step_rows import Run, assemble, run_of_bags, select_columns
+from seqlab.features.vectorizer._step_rows import (
+    EncodedSteps,
+    assemble,
+    encode_bags,
+    select_columns,
+)
 
 rows = st.lists(
     st.lists(st.tuples(st.integers(-1, 9), st.sampled_from([1.0, -2.5, 0.0, 3.0])), max_size=9),
@@ -12,15 +19,15 @@ rows = st.lists(
 )
 
 
-def run_of(rows, weighted):
+def encode(rows, weighted):
     pairs = [pair for row in rows for pair in row]
     columns = np.array([column for column, _ in pairs], dtype=np.int32)
     weights = np.array([weight for _, weight in pairs]) if weighted else None
-    return Run(columns, weights, np.array([len(row) for row in rows], dtype=np.int32))
+    return EncodedSteps(columns, weights, np.array([len(row) for row in rows], dtype=np.int32))
 
 
 def by_scipy(rows, weighted, n_features):
-    """Drop, then let SciPy sum and sort."""
+    """The same matrix, summed and sorted by SciPy."""
     stored = [[pair for pair in row if pair[0] >= 0] for row in rows]
     data = [weight if weighted else 1.0 for row in stored for _, weight in row]
     indices = [column for row in stored for column, _ in row]
@@ -40,7 +47,7 @@ def assert_same(ours, theirs):
 @settings(deadline=None)  # the first call compiles
 @given(st.lists(st.tuples(rows, st.booleans()), max_size=3))
 def test_agrees_with_scipy(parts):
-    ours = assemble([run_of(*part) for part in parts], 10)
+    ours = assemble([encode(*part) for part in parts], 10)
     together = [by_scipy(*part, 10) for part in parts]
     assert_same(ours, sp.vstack(together, format="csr") if parts else sp.csr_matrix((0, 10)))
 
@@ -55,7 +62,7 @@ def test_rows_of_any_length(size, weighted):
         some = [list(zip(*pair, strict=True)) for pair in zip(columns, weights, strict=True)]
         some.insert(1, [])
         assert_same(
-            assemble([run_of(some, weighted)], 2**31 - 1), by_scipy(some, weighted, 2**31 - 1)
+            assemble([encode(some, weighted)], 2**31 - 1), by_scipy(some, weighted, 2**31 - 1)
         )
 
 
@@ -65,7 +72,7 @@ def test_select_columns():
     assert kept.toarray().tolist() == [[1, 3], [0, 0]]
 
 
-def test_blocks_and_empty_bags_do_not_show():
+def test_block_size_and_empty_bags_do_not_change_the_result():
     seen = []
 
     def columns_of(bags, n):
@@ -74,8 +81,8 @@ def test_blocks_and_empty_bags_do_not_show():
         return np.array([int(name) for bag in bags for name in bag], dtype=np.int32)
 
     steps = [["7"] * (i % 3) for i in range(3000)]
-    run = run_of_bags(steps, columns_of)
-    assert run.sizes.tolist() == [i % 3 for i in range(3000)]
-    assert run.columns.tolist() == [7] * 3000
+    encoded = encode_bags(steps, columns_of)
+    assert encoded.sizes.tolist() == [i % 3 for i in range(3000)]
+    assert encoded.columns.tolist() == [7] * 3000
     assert len(seen) > 1
     assert sum(n for _, n in seen) == 3000

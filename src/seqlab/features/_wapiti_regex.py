@@ -1,18 +1,17 @@
 r"""The small regular expressions of Wapiti's templates.
 
-Wapiti has its own matcher, smaller than other regular expressions and different in one respect
-that shows in the matched text: ``*`` takes as *few* characters as possible, ``?`` takes one where
-it can. The whole language:
+Wapiti has its own regular expressions, with few operators and one difference that changes the matched
+text: ``*`` matches as *few* characters as possible, ``?`` matches one if it can. The whole language:
 
 - ``.``: any character
 - ``\d`` digit, ``\a`` letter, ``\w`` letter or digit, ``\l`` lower case, ``\u`` upper case, ``\p``
-  punctuation, ``\s`` space; in upper case the complement; any other character after a backslash stands
-  for itself
+  punctuation, ``\s`` space; in upper case the complement; any other character after a backslash matches
+  itself
 - ``x*``: any number of the preceding character or class
 - ``x?``: the preceding character or class, or nothing
 - ``^`` first: only at the beginning; ``$`` last: only at the end
 
-Classes follow Unicode (Wapiti's own are those of ASCII bytes, on which both agree).
+Classes follow Unicode (Wapiti's classes cover ASCII bytes only, for which both agree).
 
 References
 ----------
@@ -49,7 +48,7 @@ class WapitiRegex:
     Parameters
     ----------
     pattern : str
-        The expression, as it stands between the quotes of ``%t[0,0,"..."]``.
+        The expression, as written between the quotes of ``%t[0,0,"..."]``.
 
     Examples
     --------
@@ -77,7 +76,7 @@ class WapitiRegex:
         return None
 
     def _match(self, element: int, text: str, at: int) -> int | None:
-        """End of a match of the elements from `element` on, beginning at `at`; None if none."""
+        """Return the end of a match of ``elements[element:]`` that begins at `at`, or None."""
         if element == len(self._elements):
             return at if not self._at_end or at == len(text) else None
         accepts, repeat = self._elements[element]
@@ -109,9 +108,9 @@ def _compile(body: str, pattern: str) -> tuple[list[_Element], bool]:
             at += 1
             if at == len(body):
                 raise InputError(f'regular expression "{pattern}" ends in a backslash')
-            accepts = _class_or_literal(body[at])
+            accepts = _accept_escaped(body[at])
         else:
-            accepts = _anything if character == "." else character.__eq__
+            accepts = _accept_any if character == "." else character.__eq__
         at += 1
         repeat = body[at] if at < len(body) and body[at] in "*?" else ""
         at += len(repeat)
@@ -119,11 +118,11 @@ def _compile(body: str, pattern: str) -> tuple[list[_Element], bool]:
     return elements, False
 
 
-def _anything(character: str) -> bool:
+def _accept_any(character: str) -> bool:
     return True
 
 
-def _class_or_literal(letter: str) -> Callable[[str], bool]:
+def _accept_escaped(letter: str) -> Callable[[str], bool]:
     accepts = _CLASSES.get(letter.lower())
     if accepts is None:
         return letter.__eq__

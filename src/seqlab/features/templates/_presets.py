@@ -1,11 +1,12 @@
-"""Ready-made templates: a default for text, and the chunking templates of CRF++ and CRFsuite."""
+"""Predefined templates: a default for text, and the chunking templates of CRF++ and CRFsuite."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
-_TAGS = (
+# Distances whose words, and whose parts of speech, make a feature of both chunking sets.
+_WORD_WINDOWS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
+_TAG_WINDOWS = (
     *((-2,), (-1,), (0,), (1,), (2,)),
     *((-2, -1), (-1, 0), (0, 1), (1, 2)),
     *((-2, -1, 0), (-1, 0, 1), (0, 1, 2)),
@@ -15,10 +16,9 @@ _TAGS = (
 def default_templates(n_columns: int) -> list[Any]:
     """Return a good default for text whose first column is the word.
 
-    The word and its neighbours, lower case, shape, case, digits, punctuation, prefixes and
-    suffixes of one to four characters, word bigrams, flags of the first and last step; of every
-    further column (a part of speech, say) the window of five with its bigrams and trigrams, and
-    its pair with the word.
+    The word and its neighbours, lower case, shape, case, digits, punctuation, prefixes and suffixes of
+    one to four characters, word bigrams, flags of the first and last step; for every further column (for
+    example a part of speech) a window of five with its bigrams and trigrams, and the pair with the word.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def default_templates(n_columns: int) -> list[Any]:
     >>> default_templates(1)[:3]
     [(-2, 0), (-1, 0), (0, 0)]
     """
-    templates: list[Any] = [_spec(rows, 0) for rows in _WORDS]
+    templates: list[Any] = [_spec(rows, 0) for rows in _WORD_WINDOWS]
     templates += [(row, 0, "lower") for row in (-1, 0, 1)]
     templates += [(0, 0, f"prefix{n}") for n in (1, 2, 3, 4)]
     templates += [(0, 0, f"suffix{n}") for n in (1, 2, 3, 4)]
@@ -39,7 +39,7 @@ def default_templates(n_columns: int) -> list[Any]:
     templates += [(row, 0, "case") for row in (-1, 0, 1)]
     templates += [[(row, 0, "short_shape"), (row + 1, 0, "short_shape")] for row in (-1, 0)]
     for column in range(1, n_columns):
-        templates += [_spec(rows, column) for rows in _TAGS]
+        templates += [_spec(rows, column) for rows in _TAG_WINDOWS]
         templates.append([(0, 0), (0, column)])
     return [*templates, "__BOS__", "__EOS__", "B"]
 
@@ -52,9 +52,9 @@ def crfpp_chunking_templates() -> list[str]:
     >>> crfpp_chunking_templates()[5], crfpp_chunking_templates()[-1]
     ('U05:%x[-1,0]/%x[0,0]', 'B')
     """
-    lines = [_line(f"U{n:02d}", rows, 0) for n, rows in enumerate(_WORDS)]
+    lines = [_line(f"U{n:02d}", rows, 0) for n, rows in enumerate(_WORD_WINDOWS)]
     # CRF++ numbers them U10-U18 and, for the trigrams, U20-U22.
-    lines += [_line(f"U{n + 10 + (n > 8):02d}", rows, 1) for n, rows in enumerate(_TAGS)]
+    lines += [_line(f"U{n + 10 + (n > 8):02d}", rows, 1) for n, rows in enumerate(_TAG_WINDOWS)]
     return [*lines, "B"]
 
 
@@ -66,8 +66,8 @@ def crfsuite_chunking_templates() -> list[Any]:
     >>> crfsuite_chunking_templates()[5]
     [(-1, 'w'), (0, 'w')]
     """
-    words: list[Any] = [_spec(rows, "w") for rows in _WORDS]
-    return [*words, *(_spec(rows, "pos") for rows in _TAGS), "__BOS__", "__EOS__", "B"]
+    words: list[Any] = [_spec(rows, "w") for rows in _WORD_WINDOWS]
+    return [*words, *(_spec(rows, "pos") for rows in _TAG_WINDOWS), "__BOS__", "__EOS__", "B"]
 
 
 def _spec(rows: tuple[int, ...], column: int | str) -> Any:

@@ -1,27 +1,27 @@
-r"""Template syntax: from lines and specs to parsed templates.
+r"""Template syntax: parse template lines and Python specs.
 
-A template is text with holes. Each hole reads one value near the current step; the text with the
-holes filled is the name of the feature::
+A template is text with placeholders. Each placeholder reads one value near the current step; the text
+with the placeholders filled in is the name of the feature::
 
     U05:%x[-1,0]/%x[0,1]        at the second token of   He PRP / reckons VBZ   gives   U05:He/VBZ
 
-Three ways to write one, which may be mixed in one list:
+There are three ways to write a template, and one list may mix them:
 
 * CRF++: ``%x[row,column]``; the first letter says whether the feature belongs to the label
   (``U``) or to the pair of the previous and the current label (``B``). ``B`` alone is the plain
   label transition.
 * Wapiti: first letter ``u``, ``b`` or ``*`` (both); the commands ``%x``,
   ``%t[row,column,"regex"]`` (``true`` or ``false``) and ``%m[row,column,"regex"]`` (the matched
-  part); ``%X``, ``%T``, ``%M`` put the *result* in lower case (matching itself minds case).
+  part); ``%X``, ``%T``, ``%M`` convert the *result* to lower case (the matching is case-sensitive).
   ``%x[@1,0]`` counts from the beginning of the sequence, ``%x[@-1,0]`` from its end; ``%x[*2,0]``
   reads at the distance written in column 2. As in Wapiti, the first letter is shown in lower case
   and everything after a ``#`` is a comment.
-* Python: ``(row, column)`` or ``(row, column, form)``, and a list of those for a conjunction:
+* Python: ``(row, column)`` or ``(row, column, form)``, and a list of these for a conjunction:
   ``(0, "word", "suffix3")`` gives ``word[0].suffix3=ing``; ``[(-1, "pos"), (0, "pos")]`` gives
   ``pos[-1]|pos[0]=DT|NN``. Forms: see `seqlab.features.word_forms`.
 
 ``__BOS__`` and ``__EOS__`` alone are flags of the first and the last step. Blank lines and lines
-beginning with ``#`` are skipped.
+that begin with ``#`` are skipped.
 
 References
 ----------
@@ -40,19 +40,19 @@ from seqlab.features.word_forms import form_function
 
 FLAGS = {"__BOS__": "first", "__EOS__": "last"}
 
-# A hole, tolerant of the blanks inside the brackets that Wapiti's own examples have.
-_HOLE = re.compile(
+# Blanks inside the brackets are allowed, because Wapiti's own examples have them.
+_PLACEHOLDER = re.compile(
     r"""%(?P<command>[xXtTmM])
         \[\s*(?P<mode>[@*]?)\s*(?P<row>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*
         (?:,\s*"(?P<regex>(?:[^"\\]|\\.)*)"\s*)?\]""",
     re.VERBOSE,
 )
 _MODES = {"": "relative", "@": "absolute", "*": "indirect"}
-_WAPITI_SIGN = re.compile(r"^[ub*]|%[XtTmM]|%x\[\s*[@*]")
+_ONLY_IN_WAPITI = re.compile(r"^[ub*]|%[XtTmM]|%x\[\s*[@*]")
 
 
 class Read(NamedTuple):
-    """One hole of a template: which value it reads.
+    """One placeholder of a template: which value it reads.
 
     Attributes
     ----------
@@ -81,13 +81,13 @@ class Template(NamedTuple):
     text : str
         As the user wrote it.
     place : str
-        Where, for error messages: ``line 7 of chunk.tpl`` or ``templates[6]``.
+        Where it was written, for error messages: ``line 7 of chunk.tpl`` or ``templates[6]``.
     reads : tuple of Read
     literals : tuple of str
-        The text around the holes, one more than there are holes. Empty for Python specs, whose text
-        depends on the names of the columns.
+        The text around the placeholders, one more than there are placeholders. Empty for Python specs,
+        whose text depends on the names of the columns.
     unary, edge : bool
-        Whether it makes features of the label, and of the label pair.
+        Whether it produces features of the label, and of the label pair.
     """
 
     text: str
@@ -99,7 +99,7 @@ class Template(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The template and its place, as error messages begin."""
+        """The template and its place, for the beginning of error messages."""
         return f'template "{self.text}" ({self.place})'
 
 
@@ -113,10 +113,9 @@ def parse_templates(
     lines : sequence of str, tuple or list
         One entry per template; blank lines and comments are allowed.
     syntax : {"auto", "crfpp", "wapiti"}
-        How to read the strings. "auto" takes Wapiti's rules if any line uses what CRF++ does not
-        have.
+        How to read the strings. "auto" chooses Wapiti if any line uses syntax that CRF++ does not have.
     source : str, optional
-        Name of the file the lines come from; errors then give line numbers.
+        Name of the file that contains the lines; error messages then give line numbers.
 
     Returns
     -------
@@ -135,14 +134,14 @@ def parse_templates(
             "use Templates.from_file(path) for a file"
         )
     if syntax == "auto":
-        syntax = "wapiti" if any(map(_looks_like_wapiti, lines)) else "crfpp"
+        syntax = "wapiti" if any(map(_is_wapiti, lines)) else "crfpp"
     elif syntax not in ("crfpp", "wapiti"):
         raise InputError(f"syntax must be 'auto', 'crfpp' or 'wapiti', not {syntax!r}")
     templates = []
     for number, line in enumerate(lines):
         place = f"line {number + 1} of {source}" if source else f"templates[{number}]"
         if isinstance(line, str):
-            text = _strip(line, syntax)
+            text = _strip_comment(line, syntax)
             if text:
                 templates.append(_parse_line(text, place, syntax))
         else:
@@ -150,16 +149,16 @@ def parse_templates(
     return templates, syntax
 
 
-def _looks_like_wapiti(line: Any) -> bool:
-    return isinstance(line, str) and bool(_WAPITI_SIGN.search(line))
+def _is_wapiti(line: Any) -> bool:
+    return isinstance(line, str) and bool(_ONLY_IN_WAPITI.search(line))
 
 
-def _strip(line: str, syntax: str) -> str:
+def _strip_comment(line: str, syntax: str) -> str:
     if line.startswith("#"):
         return ""
     if syntax == "wapiti":
         # A '#' begins a comment, except inside the quotes of a regular expression.
-        masked = _HOLE.sub(lambda hole: "x" * len(hole[0]), line)
+        masked = _PLACEHOLDER.sub(lambda match: "x" * len(match[0]), line)
         line = line[: len(masked.partition("#")[0])]
     return line.rstrip()
 
@@ -177,10 +176,10 @@ def _parse_line(text: str, place: str, syntax: str) -> Template:
         )
     shown = kind + text[1:]
     literals, reads, at = [], [], 0
-    for hole in _HOLE.finditer(shown):
-        literals.append(shown[at : hole.start()])
-        reads.append(_read_of_hole(hole, where, syntax))
-        at = hole.end()
+    for match in _PLACEHOLDER.finditer(shown):
+        literals.append(shown[at : match.start()])
+        reads.append(_make_read(match, where, syntax))
+        at = match.end()
     literals.append(shown[at:])
     for literal in literals:
         if "%" in literal:
@@ -198,16 +197,16 @@ def _parse_line(text: str, place: str, syntax: str) -> Template:
     )
 
 
-def _read_of_hole(hole: re.Match[str], where: str, syntax: str) -> Read:
-    command, mode, regex = hole["command"], hole["mode"], hole["regex"]
+def _make_read(match: re.Match[str], where: str, syntax: str) -> Read:
+    command, mode, regex = match["command"], match["mode"], match["regex"]
     if syntax == "crfpp" and (command != "x" or mode):
-        raise InputError(f'{where}: "{hole[0]}" is Wapiti syntax, and syntax="crfpp" was asked for')
+        raise InputError(f'{where}: "{match[0]}" is Wapiti syntax, but syntax="crfpp" was given')
     if (command in "tTmM") != (regex is not None):
-        needs = "needs" if regex is None else "takes no"
-        raise InputError(f'{where}: "{hole[0]}" {needs} regular expression')
+        needs = "needs a" if regex is None else "takes no"
+        raise InputError(f'{where}: "{match[0]}" {needs} regular expression')
     form = {"x": "", "X": "X"}.get(command, f"{command}:{regex}")
     _check_form(form, where)
-    return Read(int(hole["column"]), int(hole["row"]), form, _MODES[mode])
+    return Read(int(match["column"]), int(match["row"]), form, _MODES[mode])
 
 
 def _parse_spec(spec: Any, place: str) -> Template:
@@ -240,15 +239,17 @@ def _check_form(form: Any, where: str) -> None:
 
 
 def resolve_columns(template: Template, names: Sequence[str]) -> Template:
-    """Turn column names into numbers, check that the columns exist, and fill in a spec's text.
+    """Replace column names by numbers, check that the columns exist, and set the text of Python specs.
 
     Parameters
     ----------
     template : Template
     names : sequence of str
-        The names of the tokens' columns.
+        Names of the token columns.
     """
-    reads = tuple(read._replace(column=_number(read, template, names)) for read in template.reads)
+    reads = tuple(
+        read._replace(column=_column_number(read, template, names)) for read in template.reads
+    )
     if template.literals:
         return template._replace(reads=reads)
     heads = [
@@ -259,19 +260,23 @@ def resolve_columns(template: Template, names: Sequence[str]) -> Template:
     return template._replace(reads=reads, literals=literals)
 
 
-def _number(read: Read, template: Template, names: Sequence[str]) -> int:
+def _column_number(read: Read, template: Template, names: Sequence[str]) -> int:
     if isinstance(read.column, str):
         if read.column in names:
             return list(names).index(read.column)
-        raise InputError(f"{template.where} reads column {read.column!r} but {_have(names)}")
+        raise InputError(
+            f"{template.where} reads column {read.column!r} but {_describe_columns(names)}"
+        )
     columns = [read.column, read.row] if read.mode == "indirect" else [read.column]
     for column in columns:
         if column >= len(names) or (column < 0 and read.mode not in FLAGS.values()):
-            raise InputError(f"{template.where} reads column {column} but {_have(names)}")
+            raise InputError(
+                f"{template.where} reads column {column} but {_describe_columns(names)}"
+            )
     return read.column
 
 
-def _have(names: Sequence[str]) -> str:
+def _describe_columns(names: Sequence[str]) -> str:
     columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
     listed = ", ".join(f"{name}({number})" for number, name in enumerate(names))
     return f"tokens have {columns}: {listed}"

@@ -1,13 +1,13 @@
-"""What one line of text looks like: the "basic" set of `LineFeatures`.
+"""Features of a single line of text: the "basic" set of `LineFeatures`.
 
-Each entry says one thing about a line and nothing about its place or its neighbours. The set is frozen:
-results and model files depend on it, so that a better pattern is a new set, not a change of this one.
-It was put together from what mails, logs and FAQs look like (McCallum, Freitag & Pereira 2000; Carvalho &
-Cohen 2004) and from the errors of a classifier and a CRF in the first 200 messages of
-`fetch_email_signatures`; a few versions were compared on all of its messages.
+Each feature describes a line without its position and its neighbours. The set is frozen, because results
+and model files depend on it: better patterns belong in a new set. It was designed from typical mails, logs
+and FAQs (McCallum, Freitag & Pereira 2000; Carvalho & Cohen 2004) and from the errors of a classifier and a
+CRF in the first 200 messages of `fetch_email_signatures`; a few versions were compared on all of its
+messages.
 
-Lines are read with tabs expanded and without blanks at their end. Every pattern takes time in proportion to
-the line: a log may hold a megabyte in one.
+Tabs are expanded and trailing blanks removed before the patterns are applied. Every pattern takes time
+proportional to the length of the line, because a single line of a log may have a megabyte.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_WORD = r"[^\W\d_]"
+_LETTER = r"[^\W\d_]"
 _ANY_CASE = re.IGNORECASE
 
-# name -> regular expression that is searched for in the line
-_SEARCHED: dict[str, re.Pattern[str]] = {
+# Name -> regular expression to search for in the line.
+_PATTERNS: dict[str, re.Pattern[str]] = {
     # Structure
     "rule": re.compile(r"[^\w\s\"'().,<>]{5,}|_{5,}"),
     "framed": re.compile(r"^\s*([^\w\s])[^\w\n]*\w.*\1$"),
@@ -29,7 +29,7 @@ _SEARCHED: dict[str, re.Pattern[str]] = {
     "row of numbers": re.compile(r"\d\s+[-.\d]+\s+[-.\d]*\d"),
     "columns": re.compile(r"\S\s{3,}\S"),
     "vertical bar": re.compile(r"\S\s*\|"),
-    # Quoted lines, and the line that announces them
+    # Quoted lines, and lines that introduce them
     "quote mark": re.compile(r"^\W{0,4}[>}]|^\s*[|:](?!.*[|:]$)"),
     "initials and quote mark": re.compile(r"^\s*\w{1,10}\s?>"),
     "announces a quote": re.compile(
@@ -55,10 +55,11 @@ _SEARCHED: dict[str, re.Pattern[str]] = {
     # Addresses
     "e-mail address": re.compile(r"[\w.+%-]@[\w-]"),
     "address alone": re.compile(r"^\s*[(<]?[\w.+%-]+@[\w.-]+[)>]?$"),
-    # "<...1...@...>" without a blank: from the first "<" of a word, by its next digit, to the "@" after it.
+    # "<...1...@...>" without blanks: the first "<" of a word, the next digit, then the next "@".
     "message number": re.compile(r"(?<!\S)[^\s<]*<[^\s\d]*\d[^\s@]*@\S+>"),
     "web address": re.compile(r"\b(?:https?|ftp|gopher)://|\bwww\.\w", _ANY_CASE),
-    # Three labels or more, the first from a letter on: tried once per dotted chain, from its first letter.
+    # Three or more dotted parts, counted from the first letter. For speed, each chain of dotted parts is
+    # tried only once, from its first letter.
     "host name": re.compile(
         r"(?<![\w-])(?<![\w-]\.)(?>(?:[\w-]|\.(?=[\w-]))*?\b(?=[a-z]))"
         r"[\w-]+(?:\.[\w-]+)+\.[a-z]{2,4}\b|\w!\w",
@@ -71,7 +72,7 @@ _SEARCHED: dict[str, re.Pattern[str]] = {
         r"\b[A-Z]{2}\.?,?\s+\d{5}\b|\b[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b|\b[A-Z]\d[A-Z] ?\d[A-Z]\d\b"
     ),
     "number sign": re.compile(r"#\s?\d"),
-    # Words of people
+    # Words of contacts and letters
     "word of contact": re.compile(
         r"\b(?:e-?mail|internet|bitnet|uucp|phone|tel|fax|voice|room|p\.?o\.?\s?box)\b", _ANY_CASE
     ),
@@ -87,7 +88,9 @@ _SEARCHED: dict[str, re.Pattern[str]] = {
     "opinion or disclaimer": re.compile(
         r"\b(?:disclaimers?|opinions?|views?|employer|speak(?:ing)? for)\b", _ANY_CASE
     ),
-    "name alone": re.compile(rf"^\W*[A-Z]{_WORD}+(?:\s+[A-Z](?:\.|{_WORD}*))?\s+[A-Z]{_WORD}+\W*$"),
+    "name alone": re.compile(
+        rf"^\W*[A-Z]{_LETTER}+(?:\s+[A-Z](?:\.|{_LETTER}*))?\s+[A-Z]{_LETTER}+\W*$"
+    ),
     # Shape
     "begins in upper case": re.compile(r"^\s*[^\W\d_a-z]"),
     "begins in lower case": re.compile(r"^\s*[a-z]"),
@@ -98,14 +101,14 @@ _SEARCHED: dict[str, re.Pattern[str]] = {
 }
 
 
-def _share_of_marks(line: str) -> float:
-    """Share of the characters (blanks aside) that are neither letters nor digits."""
+def _punctuation_share(line: str) -> float:
+    """Share of characters that are neither letters nor digits; blanks are not counted."""
     solid = "".join(line.split())
     return sum(not character.isalnum() for character in solid) / max(len(solid), 1)
 
 
-# Words that make sentences, and are rare in names, addresses and tables.
-_OF_PROSE = frozenset(
+# Words that are frequent in sentences and rare in names, addresses and tables.
+_PROSE_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a an and are as at be been but by can could do does for from had has have he if in is it its not "
@@ -116,14 +119,14 @@ _OF_PROSE = frozenset(
 
 
 def _is_prose(line: str) -> bool:
-    return sum(word in _OF_PROSE for word in re.findall(rf"{_WORD}+", line.lower())) >= 2
+    return sum(word in _PROSE_WORDS for word in re.findall(rf"{_LETTER}+", line.lower())) >= 2
 
 
-# name -> function of the line
-_COMPUTED: dict[str, Callable[[str], bool]] = {
+# Name -> predicate of the line.
+_PREDICATES: dict[str, Callable[[str], bool]] = {
     "blank": lambda line: not line.strip(),
     "no letter or digit": lambda line: bool(line.strip()) and not any(c.isalnum() for c in line),
-    "a fifth are marks": lambda line: _share_of_marks(line) >= 0.2,
+    "a fifth are marks": lambda line: _punctuation_share(line) >= 0.2,
     "all upper case": str.isupper,
     "words of prose": _is_prose,
     "one or two words": lambda line: 1 <= len(line.split()) <= 2,
@@ -132,15 +135,15 @@ _COMPUTED: dict[str, Callable[[str], bool]] = {
     "long": lambda line: len(line) >= 60,
 }
 
-BASIC_NAMES = [*_COMPUTED, *_SEARCHED]
+BASIC_NAMES = [*_PREDICATES, *_PATTERNS]
 """Names of the basic features, in the order of their columns."""
 
 
 def basic_features(line: str) -> list[int]:
-    """Columns of the basic features that a line has, ascending."""
+    """Return the columns of the basic features of a line, in ascending order."""
     line = line.expandtabs().rstrip()
-    found = [column for column, test in enumerate(_COMPUTED.values()) if test(line)]
+    found = [column for column, test in enumerate(_PREDICATES.values()) if test(line)]
     if line:
-        first = len(_COMPUTED)
-        found += [first + k for k, one in enumerate(_SEARCHED.values()) if one.search(line)]
+        first = len(_PREDICATES)
+        found += [first + k for k, regex in enumerate(_PATTERNS.values()) if regex.search(line)]
     return found

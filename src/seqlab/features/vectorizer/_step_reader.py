@@ -1,4 +1,4 @@
-"""Reading symbolic sequences: chunks of checked steps, and the place of what is wrong with them."""
+"""Reading sequences of dicts or bags: chunks of checked steps, and error messages that name the place."""
 
 from __future__ import annotations
 
@@ -15,37 +15,41 @@ from seqlab.data.convert import describe, frame_records, is_frame, refuse_step
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 
-_CHUNK = 256  # sequences converted at a time: enough to amortise the calls, little to hold
-_FAMILY: dict[type, type] = {dict: Mapping, list: Collection, set: Collection}
+# Sequences converted at a time: more need more memory, fewer more calls per sequence.
+_SEQUENCES_PER_CHUNK = 256
+_KIND_OF_TYPE: dict[type, type] = {dict: Mapping, list: Collection, set: Collection}
 
 
 class Chunk(NamedTuple):
-    """Some sequences that follow one another in X."""
+    """Some consecutive sequences of X."""
 
-    first: int  # index of the first one in X
+    first: int  # index of the first sequence in X
     sequences: list[list[Any]]
-    steps: list[Any]  # of all of them
+    steps: list[Any]  # the steps of all sequences
 
 
 class StepReader:
-    """Chunks of sequences of X, all of one kind of step."""
+    """Read the sequences of X in chunks; all steps must be of one kind.
+
+    `kind` is Mapping for dicts and Collection for bags; None until the first step has been read.
+    """
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, str | bytes | Mapping | Set | Sequences) or sp.issparse(X) or is_frame(X):
             raise InputError(
-                f"X is {describe(X)}: a list of sequences of dicts or of bags expected"
+                f"X is {describe(X)}: expected a list of sequences of dicts or of bags of strings"
             )
         self.items = enumerate(X)
         self.kind: type | None = None
-        self.first = ""
+        self.first_place = ""
 
     def chunks(self) -> Iterator[Chunk]:
-        """Give some sequences at a time, all their steps dicts or all bags."""
+        """Iterate over the chunks; all steps are dicts or all are bags."""
         first = 0
-        # Each item is read before the next is asked for: it may be a view of one common stream.
+        # Each item is read before the next one is requested: items may share one underlying iterator.
         while sequences := [
-            item if type(item) is list else _steps(item, f"X[{index}]")
-            for index, item in islice(self.items, _CHUNK)
+            item if type(item) is list else _list_steps(item, f"X[{index}]")
+            for index, item in islice(self.items, _SEQUENCES_PER_CHUNK)
         ]:
             steps = list(chain.from_iterable(sequences))
             self._check_all(sequences, steps, first)
@@ -57,7 +61,7 @@ class StepReader:
             index = next(i for i, sequence in enumerate(sequences, first) if sequence)
             self._check(steps[0], f"X[{index}][0]")
         types = set(map(type, steps))
-        if all(self.kind is _FAMILY.get(kind, type) for kind in types):
+        if all(self.kind is _KIND_OF_TYPE.get(kind, type) for kind in types):
             return
         for index, sequence in enumerate(sequences, first):
             for position, step in enumerate(sequence):
@@ -71,16 +75,17 @@ class StepReader:
         else:
             kind = Collection
         if self.kind is None:
-            self.kind, self.first = kind, place
+            self.kind, self.first_place = kind, place
         if kind is not self.kind:
-            there = "a dict" if self.kind is Mapping else "a bag of strings"
+            expected = "a dict" if self.kind is Mapping else "a bag of strings"
             raise InputError(
-                f"{place} is {describe(step)} but {self.first} is {there}: give one kind"
+                f"{place} is {describe(step)} but {self.first_place} is {expected}: "
+                "all steps must be of one kind"
             )
 
 
-def _steps(item: Any, place: str) -> list[Any]:
-    """Steps of one sequence, as a list."""
+def _list_steps(item: Any, place: str) -> list[Any]:
+    """Return the steps of one sequence as a list."""
     if is_frame(item):
         item = frame_records(item)
     elif isinstance(item, Mapping):
@@ -90,37 +95,37 @@ def _steps(item: Any, place: str) -> list[Any]:
     return item if isinstance(item, list) else list(item)
 
 
-def explain(chunk: Chunk) -> None:
-    """Raise the error that names the first unfit value of a chunk."""
+def raise_unsupported(chunk: Chunk) -> None:
+    """Raise an error that names the first value of a chunk that cannot be a feature, if there is one."""
     for index, steps in enumerate(chunk.sequences, chunk.first):
         for position, step in enumerate(steps):
             place = f"X[{index}][{position}]"
             if isinstance(step, Mapping):
-                _explain_dict(step, place)
+                _check_dict(step, place)
                 continue
             for attribute in step:
                 if not isinstance(attribute, str):
                     raise InputError(
-                        f"{place} holds {describe(attribute)}, but a bag holds strings only"
+                        f"{place} holds {describe(attribute)}, but a bag may hold only strings"
                     )
 
 
-def _explain_dict(step: Mapping[Any, Any], place: str) -> None:
+def _check_dict(step: Mapping[Any, Any], place: str) -> None:
     for name, value in step.items():
         where = f"{place}[{name!r}]"
         if not isinstance(name, str):
-            raise InputError(f"{place} has the name {name!r}, but names of features are strings")
+            raise InputError(f"{place} has the name {name!r}, but feature names must be strings")
         if isinstance(value, Mapping):
-            _explain_dict(value, where)
+            _check_dict(value, where)
         elif isinstance(value, list | tuple | Set):
             for item in value:
                 if not isinstance(item, str):
                     raise InputError(
-                        f"{where} holds {describe(item)}, but only strings can be listed"
+                        f"{where} holds {describe(item)}, but a list may hold only strings"
                     )
         elif isinstance(value, numbers.Real) and not math.isfinite(value):
             what = "NaN" if math.isnan(value) else "infinity"
-            raise InputError(f"{where} is {what}: a feature needs a finite number")
+            raise InputError(f"{where} is {what}: a feature must be finite")
         elif not (value is None or isinstance(value, str | numbers.Real | np.bool_)):
             raise InputError(
                 f"{where} is {describe(value)}: a feature is a string, a number, a bool, a list of "

@@ -1,10 +1,10 @@
-"""SequenceVectorizer: symbolic steps to columns of numbers.
+"""The transformer `SequenceVectorizer`.
 
-A step is a dict of named values or a bag of attribute strings, as in CRFsuite; each attribute that
-the training data shows gets a column, in the order of first sight. Data are read in chunks of
-sequences and each chunk becomes one flat run of column numbers. Bags are looked up as bytes, a block
-of steps at a time (see `seqlab.data.string_table`): about 50 ns per attribute, half of it for reading
-Python's strings. Dicts go through `map` over dict lookups.
+A step is a dict of named values or a bag of attribute strings, as in CRFsuite. Each attribute of the
+training data gets a column, in the order of first occurrence. Data are read in chunks of sequences, and the
+attributes of a chunk become one array of column numbers. Bags are looked up as bytes, a block of steps at a
+time (see `seqlab.data.string_table`): about 50 ns per attribute, half of it for reading Python's strings.
+Dicts go through `map` over dict look-ups.
 """
 
 from __future__ import annotations
@@ -25,9 +25,15 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.data.string_table import StringTable
 from seqlab.data.vocabulary import Vocabulary
-from seqlab.features.dict_steps import Tables, UnfitError, run_of_dicts
-from seqlab.features.step_reader import StepReader, explain
-from seqlab.features.step_rows import ColumnsOfBags, Run, assemble, run_of_bags, select_columns
+from seqlab.features.vectorizer._dict_steps import DictColumns, UnsupportedValueError, encode_dicts
+from seqlab.features.vectorizer._step_reader import StepReader, raise_unsupported
+from seqlab.features.vectorizer._step_rows import (
+    ColumnsOfBags,
+    EncodedSteps,
+    assemble,
+    encode_bags,
+    select_columns,
+)
 
 
 class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
@@ -35,36 +41,34 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
 ):
     """Turn sequences of dicts or of bags of strings into `Sequences`.
 
-    In a dict, a string value gives the feature ``name=value`` with weight 1; True gives ``name``
-    with weight 1; a number gives ``name`` with that weight; False, 0 and None give nothing; a list,
-    tuple or set of strings gives one feature ``name=item`` for each; a dict gives the features of
-    its entries, named ``name:entry``. In a bag (list or set of strings) every string is a feature
-    with weight 1. A feature that occurs more than once in a step gets the sum. A data frame counts
-    as the dicts of its rows, missing text as None.
+    In a dict, a string value gives the feature ``name=value`` with weight 1; True gives ``name`` with
+    weight 1; a number gives ``name`` with that weight; False, 0 and None give no feature; a list, tuple
+    or set of strings gives one feature ``name=item`` for each string; a dict gives the features of its
+    entries, named ``name:entry``. In a bag (a list or set of strings) every string is a feature with
+    weight 1. The weights of a feature that occurs more than once in a step are summed. A data frame is
+    read as the dicts of its rows, missing text as None.
 
     Parameters
     ----------
     separator : str, default="="
-        Stands between name and value.
+        Text between name and value.
     min_count : int, default=1
-        Features that fewer than this many steps of the training data have are dropped.
+        Features that occur in fewer steps of the training data are dropped.
 
     Attributes
     ----------
     vocabulary_ : Vocabulary
-        The features, in the order of first sight: the same data in the same order give the same
-        columns. (A set has no order of its own: give lists where columns must be reproducible
-        between processes.)
+        The features, in the order of first occurrence: the same data in the same order give the same
+        columns. (Sets are not ordered: use lists if the columns must be the same in every process.)
 
     See Also
     --------
-    seqlab.LinearChainCRF : Labels the result; it also takes dicts and bags as they are.
+    seqlab.LinearChainCRF : Labels the result; it also takes dicts and bags directly.
 
     Notes
     -----
-    Time and memory are linear in the number of attributes. Iterators are consumed in chunks, so
-    that a file larger than memory can be vectorized as it is read. Unseen features are ignored by
-    `transform`.
+    Time and memory are linear in the number of attributes. Iterators are consumed in chunks, so a file
+    larger than memory can be vectorized while it is read. `transform` ignores unseen features.
 
     Examples
     --------
@@ -124,9 +128,9 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
         table = StringTable()  # for bags
         index: defaultdict[str, int] = defaultdict()  # for dicts
         index.default_factory = index.__len__
-        runs, offsets = _read(X, table.add, index.__getitem__, self.separator)
+        chunks, offsets = _encode(X, table.add, index.__getitem__, self.separator)
         vocabulary = Vocabulary.from_index(dict(index)) if index else Vocabulary.from_table(table)
-        matrix = assemble(runs, len(vocabulary))
+        matrix = assemble(chunks, len(vocabulary))
         if self.min_count > 1:
             counts = np.bincount(matrix.indices, minlength=len(vocabulary))
             frequent = counts >= self.min_count
@@ -136,7 +140,7 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
         return Sequences(matrix, offsets, feature_names=vocabulary)
 
     def transform(self, X: Iterable[Any]) -> Sequences:
-        """Vectorize X with the features known from `fit`.
+        """Vectorize X with the features learned in `fit`.
 
         Parameters
         ----------
@@ -149,17 +153,17 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
         """
         check_is_fitted(self)
         vocabulary = self.vocabulary_
-        runs, offsets = _read(
+        chunks, offsets = _encode(
             X,
             lambda bags, n: vocabulary.table.find(bags, n),
             lambda name: vocabulary.index.get(name, -1),
             self.separator,
         )
-        matrix = assemble(runs, len(vocabulary))
+        matrix = assemble(chunks, len(vocabulary))
         return Sequences(matrix, offsets, feature_names=vocabulary)
 
     def inverse_transform(self, X: Any) -> list[list[dict[str, float]]]:
-        """Give the features of each step back as a dict of names and weights.
+        """Return the features of each step as a dict of names and weights.
 
         Parameters
         ----------
@@ -205,25 +209,27 @@ class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_sub
         return tags
 
 
-def _read(
-    X: Any, columns_of: ColumnsOfBags, column_of: Callable[[str], int], separator: str
-) -> tuple[list[Run], NDArray[np.int64]]:
-    """Runs and offsets of X; the functions say, or decide, the columns of bags and of a name."""
-    tables = Tables(column_of, separator)
-    runs: list[Run] = []
+def _encode(
+    X: Any, columns_of_bags: ColumnsOfBags, column_of_name: Callable[[str], int], separator: str
+) -> tuple[list[EncodedSteps], NDArray[np.int64]]:
+    """Column numbers of X, chunk by chunk, and its offsets.
+
+    The functions give the columns of bags and of a single name; in `fit` they also add new columns.
+    """
+    dict_columns = DictColumns(column_of_name, separator)
+    encoded: list[EncodedSteps] = []
     lengths: list[int] = []
     reader = StepReader(X)
     for chunk in reader.chunks():
         lengths.extend(map(len, chunk.sequences))
         try:
             if reader.kind is Mapping:
-                run = run_of_dicts(chunk.steps, tables)
+                encoded.append(encode_dicts(chunk.steps, dict_columns))
             else:
-                run = run_of_bags(chunk.steps, columns_of)
-        except (UnfitError, TypeError):
-            explain(chunk)
+                encoded.append(encode_bags(chunk.steps, columns_of_bags))
+        except (UnsupportedValueError, TypeError):
+            raise_unsupported(chunk)
             raise
-        runs.append(run)
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    return runs, offsets
+    return encoded, offsets

@@ -1,34 +1,32 @@
-"""Compiled kernel of the vectorizer: rows of attributes to rows of CSR.
+"""Kernel of `SequenceVectorizer`: the attributes of each step as a CSR row.
 
-A row is short (some 20 attributes), nearly always without repetition, and the order of its columns
-is as good as random, so that sorting by exchange would be bound by mispredicted branches. Short rows
-are sorted by rank instead: every column is compared with every other, several at a time in vector
-code, without a branch. Long rows, repeated columns and weights take the general way.
+A row is short (about 20 attributes), nearly always without repetition, and its columns come in a nearly
+random order, so the speed of a sort by exchanges would be limited by mispredicted branches. Short rows are
+sorted by rank instead: every column is compared with every other, several at a time in vector
+instructions, without branches. Rows that are long, weighted or have repeated columns are sorted by keys.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
+from seqlab.features._kernels import Floats, Ints
 
-_SHORT = 48  # whole registers; attributes up to which comparing all pairs is faster than sorting
-_LANES = 16  # int32 in the widest vector register
-_PLACE = 0xFFFFFFFF
+_INTS_PER_REGISTER = 16  # int32 in the widest vector register
+# Rows of up to this many attributes are sorted by rank (a multiple of _INTS_PER_REGISTER). The number of
+# comparisons grows with its square: beyond it, sorting is faster.
+_MAX_RANKED = 48
+_PLACE_BITS = 0xFFFFFFFF
 
 
 @njit(inline="always")
 def _rank(columns: Ints, n: int, ranks: Ints) -> int:
-    """Count for each of ``n`` columns the smaller ones; the sum of the counts.
+    """Set the rank of each of ``n`` columns, the number of smaller ones; return the sum of the ranks.
 
-    Each pair of different columns adds 1 to the sum: it is ``n * (n - 1) / 2`` where none is repeated.
+    Each pair of different columns adds 1 to the sum, so it is ``n * (n - 1) / 2`` if none is repeated.
     """
-    width = (n + _LANES - 1) & ~(_LANES - 1)  # whole registers: no scalar rest
+    width = (n + _INTS_PER_REGISTER - 1) & ~(_INTS_PER_REGISTER - 1)  # no scalar remainder
     for k in range(n, width):
         columns[k] = 0
     for k in range(width):
@@ -45,9 +43,9 @@ def _rank(columns: Ints, n: int, ranks: Ints) -> int:
 
 @njit(inline="always")
 def _sort(keys: Ints, n: int) -> None:
-    """Shell's method; insertion where there are few."""
+    """Shell sort; insertion sort for short rows."""
     gap = 1
-    if n > _SHORT:
+    if n > _MAX_RANKED:
         while 3 * gap + 1 < n:
             gap = 3 * gap + 1
     while gap > 0:
@@ -63,27 +61,27 @@ def _sort(keys: Ints, n: int) -> None:
 
 @njit(cache=True, nogil=True)
 def compact_rows(columns: Ints, weights: Floats, sizes: Ints, indptr: Ints, out: Floats) -> None:
-    """Sort the columns of each row, sum the weights of equal ones, drop negative ones.
+    """Sort the columns of each row, sum the weights of equal columns, drop negative columns.
 
     Parameters
     ----------
     columns : int32 array of shape (n_attributes,)
-        Columns of all rows, one row after the other. Receives the columns that are stored: a row
-        never becomes longer, so that it overwrites nothing that has not been read.
+        Columns of all rows, one row after another. Overwritten by the stored columns: rows never become
+        longer, so nothing is overwritten before it has been read.
     weights : float64 array of shape (n_attributes,), or empty
-        Their weights; all are 1 where it is empty.
+        Their weights; empty if all are 1.
     sizes : int32 array of shape (n_rows,)
-        Attributes of each row.
+        Number of attributes of each row.
     indptr : int64 array of shape (n_rows + 1,)
-        Receives where each row begins among the stored entries.
+        Set to the begin of each row in the stored entries.
     out : float64 array of shape (n_attributes,)
-        Receives the stored weights.
+        Set to the stored weights.
     """
     longest = 0
     for size in sizes:
         longest = max(longest, size)
-    short = np.empty(_SHORT, dtype=np.int32)
-    ranks = np.empty(_SHORT, dtype=np.int32)
+    short = np.empty(_MAX_RANKED, dtype=np.int32)
+    ranks = np.empty(_MAX_RANKED, dtype=np.int32)
     keys = np.empty(longest, dtype=np.int64)  # column << 32 | place in the row: no two are equal
     begin = 0
     stored = 0
@@ -92,7 +90,7 @@ def compact_rows(columns: Ints, weights: Floats, sizes: Ints, indptr: Ints, out:
         size = sizes[row]
         n = 0
         ranked = False
-        if size <= _SHORT and weights.size == 0:
+        if size <= _MAX_RANKED and weights.size == 0:
             for k in range(begin, begin + size):
                 short[n] = columns[k]
                 n += columns[k] >= 0
@@ -113,7 +111,7 @@ def compact_rows(columns: Ints, weights: Floats, sizes: Ints, indptr: Ints, out:
             last = np.int64(-1)
             for k in range(n):
                 column = keys[k] >> 32
-                weight = weights[begin + (keys[k] & _PLACE)] if weights.size else 1.0
+                weight = weights[begin + (keys[k] & _PLACE_BITS)] if weights.size else 1.0
                 if column == last:
                     out[stored - 1] += weight
                 else:

@@ -1,4 +1,4 @@
-"""Templates on CoNLL-2000: counts known from elsewhere, and from plain Python."""
+"""Templates on CoNLL-2000: compared with the counts of CRF++ and CRFsuite, and with plain Python."""
 
 import gzip
 import os
@@ -39,7 +39,7 @@ def test_crfpp_template(chunking):
     assert len(set(model.get_feature_names_out())) == 338_551
 
 
-def test_crfpp_template_with_cutoff(chunking):
+def test_crfpp_template_with_min_count(chunking):
     # With -f 3 CRF++ reports 1,679,700 parameters: 76,328 x 22 + 22 x 22.
     model = Templates.chunking("crfpp", min_count=3).fit(chunking[0])
     assert model.n_features_out_ == 76_328
@@ -54,7 +54,7 @@ def test_crfsuite_attributes(chunking):
     assert len(pairs) == 452_610  # state features that CRFsuite reports on this file
 
 
-def test_names_are_those_of_crfpp(chunking):
+def test_names_and_counts_equal_plain_python(chunking):
     X = chunking[0][:300]
     model = Templates.chunking("crfpp")
     matrix, names = model.fit_transform(X).matrix, model.get_feature_names_out()

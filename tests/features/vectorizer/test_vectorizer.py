@@ -1,3 +1,5 @@
+"""SequenceVectorizer on dicts, bags and data frames: results, streams, error messages."""
+
 import pickle
 from collections import Counter, OrderedDict
 from itertools import groupby
@@ -14,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from seqlab.data import InputError, Sequences
 from seqlab.features import SequenceVectorizer
-from seqlab.features import step_reader as module
+from seqlab.features.vectorizer import _step_reader
 
 words = st.sampled_from(["a", "b", "c", "d=e", "é"])
 values = st.one_of(
@@ -30,8 +32,8 @@ dicts = st.lists(st.lists(st.dictionaries(words, values, max_size=4), max_size=4
 bags = st.lists(st.lists(st.lists(words, max_size=5), max_size=4), max_size=5)
 
 
-def slow_features(step, prefix=""):
-    """Features of one step, the obvious way."""
+def plain_features(step, prefix=""):
+    """Features of one step, in plain Python."""
     found = Counter()
     if not isinstance(step, dict):
         return Counter(step)
@@ -40,7 +42,7 @@ def slow_features(step, prefix=""):
         if isinstance(value, str):
             found[f"{name}={value}"] += 1
         elif isinstance(value, dict):
-            for inner, weight in slow_features(value, name + ":").items():
+            for inner, weight in plain_features(value, name + ":").items():
                 found[inner] += weight
         elif isinstance(value, list | tuple | set):
             for item in value:
@@ -59,10 +61,10 @@ def as_dicts(vectorizer, sequences):
 
 @settings(deadline=None)  # the first call compiles
 @given(st.one_of(dicts, bags))
-def test_agrees_with_the_slow_way(X):
+def test_agrees_with_plain_python(X):
     vectorizer = SequenceVectorizer()
     sequences = vectorizer.fit_transform(X)
-    expected = [[slow_features(step) for step in sequence] for sequence in X]
+    expected = [[plain_features(step) for step in sequence] for sequence in X]
     assert as_dicts(vectorizer, sequences) == [
         [{k: v for k, v in step.items() if v} for step in sequence] for sequence in expected
     ]
@@ -74,7 +76,7 @@ def test_agrees_with_the_slow_way(X):
     assert sequences.lengths.tolist() == [len(sequence) for sequence in X]
 
 
-def test_form_of_the_result():
+def test_type_and_layout_of_the_result():
     sequences = SequenceVectorizer().fit_transform([[["b", "a", "b"], []], [], [["a"]]])
     assert isinstance(sequences, Sequences)
     assert sequences.matrix.dtype == np.float64
@@ -118,7 +120,7 @@ def test_values_of_dicts():
     ]
 
 
-def test_true_one_and_numbers_share_the_column_of_the_name():
+def test_true_and_numbers_share_the_column_of_the_name():
     X = [[{"a": True}, {"a": 1}, {"a": 1.0}, {"a": 3}, {"a": False}, {"a": 0}, {"a": "1"}]]
     for order in (X, [X[0][::-1]]):
         vectorizer = SequenceVectorizer()
@@ -177,17 +179,17 @@ def test_other_containers():
     assert sequences.matrix.toarray().tolist() == [[1, 0], [0, 1], [1, 0], [0, 1]]
 
 
-def test_chunks_do_not_show(monkeypatch):
+def test_chunk_size_does_not_change_the_result(monkeypatch):
     X = [[{"w": str(i % 7), "n": i}, {"w": str(i % 3)}] for i in range(20)]
     whole = SequenceVectorizer().fit_transform(X)
-    monkeypatch.setattr(module, "_CHUNK", 3)
+    monkeypatch.setattr(_step_reader, "_SEQUENCES_PER_CHUNK", 3)
     pieces = SequenceVectorizer().fit_transform(iter(X))
     assert (whole.matrix != pieces.matrix).nnz == 0
     assert whole.feature_names.tolist() == pieces.feature_names.tolist()
 
 
-def test_iterators_are_read_as_a_stream(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 4)
+def test_iterators_are_consumed_in_chunks(monkeypatch):
+    monkeypatch.setattr(_step_reader, "_SEQUENCES_PER_CHUNK", 4)
     taken = []
 
     def stream():
@@ -229,14 +231,14 @@ REJECTED = [
 
 @pytest.mark.parametrize(("X", "message"), REJECTED)
 @pytest.mark.parametrize("fitted", [False, True])
-def test_rejected(X, message, fitted):
+def test_rejected_input(X, message, fitted):
     vectorizer = SequenceVectorizer().fit([[["a", "b"]]])
     with pytest.raises(InputError, match=message):
         vectorizer.transform(X) if fitted else vectorizer.fit(X)
 
 
-def test_the_place_counts_all_chunks(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 2)
+def test_error_places_count_all_chunks(monkeypatch):
+    monkeypatch.setattr(_step_reader, "_SEQUENCES_PER_CHUNK", 2)
     with pytest.raises(InputError, match=r"X\[4\]\[0\] holds a number"):
         SequenceVectorizer().fit([[["a"]]] * 4 + [[[1]]])
 
@@ -248,7 +250,7 @@ def test_a_failed_fit_keeps_the_earlier_one():
     assert vectorizer.get_feature_names_out().tolist() == ["a"]
 
 
-def test_scikit_learn_manners():
+def test_scikit_learn_api():
     vectorizer = SequenceVectorizer(separator=":", min_count=2)
     assert clone(vectorizer).get_params() == {"separator": ":", "min_count": 2}
     with pytest.raises(NotFittedError):
@@ -270,7 +272,7 @@ def test_inverse_transform_takes_matrices():
         vectorizer.inverse_transform([sp.csr_matrix((0, 2)), sp.csr_matrix((1, 3))])
 
 
-def test_sequences_may_be_views_of_one_stream():
+def test_sequences_may_share_one_iterator():
     rows = [("a", ["x"]), ("a", ["y"]), ("b", ["x"]), ("c", ["z"])]
     groups = ((row for _, row in group) for _, group in groupby(rows, key=lambda row: row[0]))
     sequences = SequenceVectorizer().fit_transform(groups)
@@ -278,8 +280,8 @@ def test_sequences_may_be_views_of_one_stream():
     assert sequences.matrix.toarray().tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
 
 
-def test_the_kind_comes_from_the_first_step_of_all(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 2)
+def test_the_first_step_of_all_sequences_decides_the_kind(monkeypatch):
+    monkeypatch.setattr(_step_reader, "_SEQUENCES_PER_CHUNK", 2)
     X = [[], [], [], [["a"], {"b"}], [["a"]], [{"a": 1}]]
     with pytest.raises(InputError, match=r"X\[5\]\[0\] is a dict but X\[3\]\[0\] is a bag"):
         SequenceVectorizer().fit(X)
