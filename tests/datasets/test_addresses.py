@@ -44,7 +44,7 @@ def test_only_commas_are_outside(addresses):
     assert outside == {","}
 
 
-def test_they_are_varied(addresses):
+def test_addresses_vary(addresses):
     assert len(set(addresses.text)) > 1490
     assert set(addresses.country) == {"us", "gb", "de", "fr", "ca", "au", "es", "it", "nl"}
     assert any(text.islower() for text in addresses.text)
@@ -56,7 +56,7 @@ def test_they_are_varied(addresses):
     assert towns >= 150
 
 
-def test_tidy_addresses_are_tidy():
+def test_addresses_without_noise_are_well_formed():
     data = make_addresses(300, countries=["us"], noise=0, random_state=1)
     for text, tokens, labels in zip(data.text, data.data, data.target, strict=True):
         assert not text.islower()
@@ -67,12 +67,12 @@ def test_tidy_addresses_are_tidy():
                 assert re.fullmatch(r"\d{5}(-\d{4})?", token)
 
 
-def test_text_is_the_tokens(addresses):
+def test_text_consists_of_the_tokens(addresses):
     for text, tokens in zip(addresses.text, addresses.data, strict=True):
         assert text.replace(",", " ,").split() == [token for (token,) in tokens]
 
 
-def test_seed_decides():
+def test_equal_seeds_give_equal_addresses():
     one, two = (make_addresses(50, random_state=3, return_X_y=True) for _ in range(2))
     assert one == two
     assert one != make_addresses(50, random_state=4, return_X_y=True)
@@ -81,17 +81,17 @@ def test_seed_decides():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"countries": ["xx"]}, "no style 'xx'"),
+        ({"countries": ["xx"]}, "unknown country 'xx'"),
         ({"countries": []}, "countries is empty"),
-        ({"countries": "us"}, r"countries is a list of codes, got 'us'; write \['us'\]"),
-        ({"noise": 2}, "noise is a share"),
+        ({"countries": "us"}, r"countries must be a list of codes, got 'us'; write \['us'\]"),
+        ({"noise": 2}, "noise must be between"),
         ({"n": 0}, "n must be an integer of at least 1, got 0"),
         ({"n": -1}, "n must be an integer"),
         ({"n": "us"}, "n must be an integer"),
         ({"n": 2.0}, "n must be an integer"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters(options, message):
     with pytest.raises(InputError, match=message):
         make_addresses(**{"n": 2, **options})
 

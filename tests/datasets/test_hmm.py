@@ -1,4 +1,4 @@
-"""The HMM generator: its tables, its frequencies, its ceilings."""
+"""The HMM generator: tables, frequencies and Bayes ceilings."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from seqlab.data import InputError
 from seqlab.datasets import hmm_bayes_ceilings, make_hmm_sequences
 
 
-def test_tables_have_the_papers_shape():
+def test_tables_have_the_structure_of_the_paper():
     data = make_hmm_sequences(2, 5, preset="transition", random_state=0)
     assert data.emission.shape == data.transition.shape == (40, 40)
     for table, own, others in ((data.emission, 0.2, 8), (data.transition, 0.6, 2)):
@@ -41,7 +41,7 @@ def test_frequencies_match_the_true_parameters():
     ("preset", "expected"),
     [("transition", (0.297, 0.674, 0.934)), ("both", (0.690, 0.963, 0.988))],
 )
-def test_ceilings_are_those_of_the_presets(preset, expected):
+def test_ceilings_of_the_presets(preset, expected):
     ceilings = [
         make_hmm_sequences(1, 1, preset=preset, random_state=seed).bayes_ceilings
         for seed in range(12)
@@ -49,8 +49,8 @@ def test_ceilings_are_those_of_the_presets(preset, expected):
     np.testing.assert_allclose(np.mean(ceilings, axis=0), expected, atol=0.03)
 
 
-def test_ceilings_agree_with_counting_hits():
-    """The mean largest posterior is the accuracy of the classifier that picks it."""
+def test_ceilings_agree_with_counting_correct_labels():
+    """The mean largest posterior is the accuracy of the classifier that chooses it."""
     data = make_hmm_sequences(
         200, 100, preset="both", n_labels=5, n_observations=5, encoding="index", random_state=3
     )
@@ -84,7 +84,7 @@ def test_ceilings_of_a_model_without_noise_and_without_memory():
 
 
 @pytest.mark.parametrize("encoding", ["onehot", "sparse", "index"])
-def test_encodings_say_the_same(encoding):
+def test_encodings_agree(encoding):
     X, y = make_hmm_sequences(3, (2, 9), encoding=encoding, random_state=4, return_X_y=True)
     symbols, same = make_hmm_sequences(3, (2, 9), encoding="index", random_state=4, return_X_y=True)
     for x, s, a, b in zip(X, symbols, y, same, strict=True):
@@ -98,7 +98,7 @@ def test_encodings_say_the_same(encoding):
         np.testing.assert_array_equal(dense.sum(axis=1), 1)
 
 
-def test_seed_decides_and_own_parameters_win():
+def test_equal_seeds_and_parameters_that_override_the_preset():
     one = make_hmm_sequences(3, 7, random_state=5, po=0.9)
     two = make_hmm_sequences(3, 7, random_state=5, po=0.9)
     for a, b in zip(one.target, two.target, strict=True):
@@ -123,27 +123,27 @@ def test_seed_decides_and_own_parameters_win():
         ({"n_sequences": 2.5}, "n_sequences must be an integer"),
         ({"n_labels": 1}, "n_labels must be an integer of at least 2"),
         ({"n_observations": 0}, "n_observations must be an integer of at least 2"),
-        ({"ko": 0}, "ko must lie in"),
-        ({"kl": 1.5}, "kl must lie in"),
-        ({"po": "x"}, "po is a probability, got 'x'"),
+        ({"ko": 0}, "ko must be an integer in"),
+        ({"kl": 1.5}, "kl must be an integer in"),
+        ({"po": "x"}, "po must be a probability, got 'x'"),
         ({"length": -1}, "length"),
         ({"length": 2.5}, "length"),
         ({"length": "50"}, "length"),
         ({"length": (1, 2, 3)}, "length"),
-        ({"preset": None}, "give kl, ko, pl, po"),
+        ({"preset": None}, "with preset=None, kl, ko, pl, po must be set"),
         ({"encoding": "dense"}, "encoding"),
-        ({"ko": 40}, "ko must lie in 1..39"),
+        ({"ko": 40}, "ko must be an integer in 1..39"),
         ({"pl": 1.5}, "probability"),
         ({"length": 0}, "length"),
         ({"length": (5, 2)}, "length"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters(options, message):
     with pytest.raises(InputError, match=message):
         make_hmm_sequences(**{"n_sequences": 1, "length": 2, **options})
 
 
-def test_counts_of_numpy_and_bad_number_of_steps():
+def test_numpy_integers_and_invalid_numbers_of_steps():
     data = make_hmm_sequences(np.int64(2), np.int32(3), ko=np.int64(2), random_state=0)
     assert [len(y) for y in data.target] == [3, 3]
     for n_steps in (0, -1, 1.5):

@@ -1,4 +1,4 @@
-"""Swap noise: pairs stay pairs, sequences keep their steps, and order is what changes."""
+"""Swap noise: pairs and sequences keep their steps, and only the order changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_pairs_stay_together_and_in_their_sequence(lengths, probability, seed):
     assert again.X == noisy.X
 
 
-def test_none_and_all():
+def test_probabilities_zero_and_one():
     X = [list(range(50))]
     assert swap_steps(X, X, probability=0, random_state=0).X == X
     moved = [
@@ -56,8 +56,7 @@ def test_every_form_of_sequences():
         assert not np.array_equal(dense.X[i], arrays[i])
 
 
-def test_a_learner_of_steps_learns_the_same():
-    """Its optimum is that of the same pairs; a chain's is not."""
+def test_a_classifier_of_steps_learns_the_same_and_a_chain_does_not():
     X, y = make_partition_sequences(30, random_state=0, return_X_y=True)
     noisy = swap_steps(X, y, random_state=0)
     step = LogisticRegression(tol=1e-12, max_iter=5000)
@@ -69,8 +68,8 @@ def test_a_learner_of_steps_learns_the_same():
     assert np.abs(a - b).max() > 0.5
 
 
-def test_bad_input():
-    with pytest.raises(InputError, match="probability must lie between 0 and 1, got 2"):
+def test_invalid_input():
+    with pytest.raises(InputError, match="probability must be between 0 and 1, got 2"):
         swap_steps([[1]], [[1]], probability=2)
     with pytest.raises(InputError, match="X has 1 sequences but y has 2"):
         swap_steps([[1]], [[1], [2]])

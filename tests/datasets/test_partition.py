@@ -1,4 +1,4 @@
-"""Long runs with false starts: lengths, cues, and the trap for a model of the previous label."""
+"""Long runs with false cues: lengths, cues, and the errors of a model of the previous label."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_runs_are_long(mean_run):
     assert lengths.min() >= 5
 
 
-def test_cues_open_runs_and_lie_in_bursts():
+def test_cues_are_at_the_start_of_runs_and_in_bursts():
     data = make_partition_sequences(50, n_labels=3, random_state=1)
     for x, y, burst in zip(data.data, data.target, data.bursts, strict=True):
         assert x.shape == (len(y), 12)
@@ -30,7 +30,7 @@ def test_cues_open_runs_and_lie_in_bursts():
         opening = np.isin(np.arange(len(y)), np.r_[starts, starts + 1])
         assert not cue[~opening & ~burst].any()
         assert cue[burst].any(axis=1).all()
-        # A burst announces another label than the one it lies in.
+        # The cue of a burst is that of another label.
         assert not (
             cue[burst][np.arange(burst.sum()), np.maximum(y[burst] - 1, 0)] * (y[burst] > 0)
         ).any()
@@ -40,7 +40,7 @@ def test_cues_open_runs_and_lie_in_bursts():
     )
 
 
-def test_features_are_weak_but_not_empty():
+def test_features_are_weak_but_informative():
     data = make_partition_sequences(100, random_state=2)
     X, y = np.vstack(data.data), np.concatenate(data.target)
     half = len(y) // 2
@@ -48,7 +48,7 @@ def test_features_are_weak_but_not_empty():
     assert 0.6 < accuracy < 0.9
 
 
-def test_a_model_of_the_previous_label_gets_stuck():
+def test_a_model_of_the_previous_label_repeats_its_error():
     """After a false burst a left-to-right model stays wrong until the true run begins."""
     data = make_partition_sequences(300, signal=0.1, burst_rate=0.5, random_state=3)
     half = 150
@@ -77,7 +77,7 @@ def test_a_model_of_the_previous_label_gets_stuck():
     assert free < 0.2
 
 
-def test_seed_and_bad_parameters():
+def test_seed_and_invalid_parameters():
     one = make_partition_sequences(3, random_state=7, return_X_y=True)
     two = make_partition_sequences(3, random_state=7, return_X_y=True)
     for a, b in zip(one[0], two[0], strict=True):

@@ -1,4 +1,4 @@
-"""The real data sets against the counts of their descriptions (skipped where they are absent)."""
+"""The real data sets agree with the counts in their descriptions (skipped if they are missing)."""
 
 import lzma
 import os
@@ -18,7 +18,7 @@ HOME = os.environ.get("SEQLAB_DATA")
 needs_data = [
     pytest.mark.data,
     pytest.mark.skipif(
-        not (HOME and Path(HOME).is_dir()), reason="SEQLAB_DATA names no folder with data sets"
+        not (HOME and Path(HOME).is_dir()), reason="SEQLAB_DATA is not a folder with data sets"
     ),
 ]
 pytestmark = needs_data

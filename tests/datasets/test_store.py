@@ -33,7 +33,7 @@ CONTENT = b"a DT B-NP\ndog NN I-NP\n\n" * 5000
 
 @pytest.fixture
 def server():
-    """Serves `server.files`; `server.cut` names a path that breaks off half-way."""
+    """Serves `server.files`; of the path `server.cut` only the first half is sent."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -63,7 +63,7 @@ def server():
 
 
 @pytest.fixture(autouse=True)
-def no_outer_folders(monkeypatch, tmp_path):
+def isolated_environment(monkeypatch, tmp_path):
     monkeypatch.delenv("SEQLAB_DATA", raising=False)
     monkeypatch.setenv("SEQLAB_HOME", str(tmp_path / "cache"))
     for name in (
@@ -87,7 +87,7 @@ def everything_under(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_good_file_is_kept_and_not_fetched_again(server, tmp_path):
+def test_a_valid_file_is_cached_and_not_downloaded_again(server, tmp_path):
     server.files["/train.txt"] = CONTENT
     toy = make_set(f"{server.url}/train.txt")
     assert load(toy, "train.txt") == CONTENT
@@ -113,7 +113,7 @@ def test_broken_connection_leaves_nothing(server, tmp_path):
     assert everything_under(tmp_path) == []
 
 
-def test_missing_page_and_dead_server(server, tmp_path):
+def test_missing_page_and_unreachable_server(server, tmp_path):
     with pytest.raises(DatasetError, match="404"):
         load(make_set(f"{server.url}/nowhere"), "train.txt")
     with pytest.raises(DatasetError, match="download failed"):
@@ -121,7 +121,7 @@ def test_missing_page_and_dead_server(server, tmp_path):
     assert everything_under(tmp_path) == []
 
 
-def test_member_of_an_archive_brings_its_neighbours(server, tmp_path):
+def test_all_files_of_an_archive_are_cached(server, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("toy/train.txt", CONTENT)
@@ -140,7 +140,7 @@ def test_member_of_an_archive_brings_its_neighbours(server, tmp_path):
     assert everything_under(tmp_path) == ["test.txt", "train.txt"]
 
 
-def test_something_else_than_the_archive(server, tmp_path):
+def test_content_that_is_not_an_archive(server, tmp_path):
     server.files["/toy.zip"] = b"<html>moved</html>"
     with pytest.raises(DatasetError, match="not the expected file"):
         load(make_set(f"{server.url}/toy.zip", member="toy/train.txt"), "train.txt")
@@ -151,7 +151,7 @@ def test_something_else_than_the_archive(server, tmp_path):
     ("suffix", "pack"),
     [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
 )
-def test_named_folder_comes_first_in_any_compression(monkeypatch, tmp_path, suffix, pack):
+def test_seqlab_data_comes_first_in_any_compression(monkeypatch, tmp_path, suffix, pack):
     folder = tmp_path / "named" / "toy"
     folder.mkdir(parents=True)
     (folder / f"train.txt{suffix}").write_bytes(pack(CONTENT))
@@ -160,7 +160,7 @@ def test_named_folder_comes_first_in_any_compression(monkeypatch, tmp_path, suff
     assert not (tmp_path / "cache").exists()
 
 
-def test_damage_in_the_named_folder_is_reported(monkeypatch, tmp_path):
+def test_damage_in_seqlab_data_is_reported(monkeypatch, tmp_path):
     folder = tmp_path / "named" / "toy"
     folder.mkdir(parents=True)
     monkeypatch.setenv("SEQLAB_DATA", str(tmp_path / "named"))
@@ -170,7 +170,7 @@ def test_damage_in_the_named_folder_is_reported(monkeypatch, tmp_path):
             load(make_set("http://127.0.0.1:9/"), "train.txt")
 
 
-def test_damage_in_the_cache_is_mended_by_a_download(server, tmp_path):
+def test_damage_in_the_cache_is_repaired_by_a_download(server, tmp_path):
     server.files["/train.txt"] = CONTENT
     toy = make_set(f"{server.url}/train.txt")
     place = tmp_path / "cache" / "toy" / "train.txt"
@@ -182,7 +182,7 @@ def test_damage_in_the_cache_is_mended_by_a_download(server, tmp_path):
     assert place.read_bytes() == CONTENT
 
 
-def test_absent_data_says_where_to_get_it(tmp_path):
+def test_the_error_for_missing_data_says_where_to_get_it(tmp_path):
     for toy, options in (
         (make_set(None), {}),
         (make_set("http://127.0.0.1:9/"), {"download_if_missing": False}),
@@ -216,7 +216,7 @@ def zip_of(files):
 
 
 def redirect(monkeypatch, module, name, url, expected):
-    """Let a fetcher's data set come from `url` with the checksum of `expected`."""
+    """Make the data set of a fetcher come from `url`, with the checksum of `expected`."""
     entry = getattr(module, name)
     file = entry.files[0]
     source = file.source._replace(url=url)
@@ -224,7 +224,7 @@ def redirect(monkeypatch, module, name, url, expected):
     monkeypatch.setattr(module, name, entry._replace(files=(changed,)))
 
 
-def test_messages_are_made_out_of_the_archive(server, monkeypatch):
+def test_messages_are_extracted_from_the_archive(server, monkeypatch):
     from seqlab.datasets import email_signatures
 
     server.files["/mail.zip"] = zip_of(
@@ -247,7 +247,7 @@ TREES = """
 """
 
 
-def test_phrases_are_made_out_of_trees(server, monkeypatch):
+def test_phrases_are_derived_from_trees(server, monkeypatch):
     from seqlab.datasets import ptb_sample
 
     (tree,) = parse_trees(TREES)
@@ -271,7 +271,7 @@ def test_phrases_are_made_out_of_trees(server, monkeypatch):
     assert data.target[0] == ["B-NP", "I-NP", "B-NP", "I-NP", "O", "O", "B-NP", "O"]
 
 
-def test_letters_are_checked_whatever_their_numbering(server, monkeypatch, tmp_path):
+def test_the_checksum_of_letters_does_not_depend_on_their_numbers(server, monkeypatch, tmp_path):
     from seqlab.datasets import fetch_ocr_letters, ocr_letters
 
     def rows(first_id):
@@ -313,7 +313,7 @@ def test_registry_is_complete():
     )
 
 
-def test_import_is_light():
+def test_import_loads_no_large_packages():
     code = (
         "import sys, seqlab.datasets, seqlab.data.io;"
         "heavy = {'numba', 'sklearn', 'pooch', 'requests', 'pandas'};"
@@ -340,6 +340,6 @@ def test_import_is_light():
         ("webkb", {"school": "mit"}),
     ],
 )
-def test_bad_options_are_told_before_any_data_is_looked_for(name, options):
+def test_invalid_options_are_an_error_before_any_data_are_searched_for(name, options):
     with pytest.raises(InputError):
         getattr(datasets, f"fetch_{name}")(**options)

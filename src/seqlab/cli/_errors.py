@@ -33,7 +33,7 @@ DEBUG = "SEQLAB_DEBUG"
 _OPTION_OF_PARAMETER = (
     ("set sep='whitespace' to accept both", "use --separator whitespace to accept both"),
     ("set the encoding of the file, for example encoding='latin-1'", "try --encoding latin-1"),
-    (" (or give label=None)", ""),
+    (" (or set label=None)", ""),
 )
 _DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,15 +1,16 @@
-"""Named data: generators (``make_*``) and real sets (``fetch_*``) in scikit-learn's manner.
+"""Data sets: generators (``make_*``) and real data (``fetch_*``), with a scikit-learn-compatible API.
 
-A fetched set is looked for in ``$SEQLAB_DATA``, then in the cache, then downloaded; see
-`list_datasets` for what there is.
+Real data are searched for in ``$SEQLAB_DATA``, then in the cache, then downloaded; `list_datasets`
+describes them.
 """
 
 from seqlab.datasets._store import DatasetError, get_data_home
 from seqlab.datasets.addresses import make_addresses
+from seqlab.datasets.bayes_ceilings import BayesCeilings, hmm_bayes_ceilings
 from seqlab.datasets.catalogue import DatasetInfo, list_datasets
 from seqlab.datasets.conll2000 import fetch_conll2000
 from seqlab.datasets.email_signatures import fetch_email_signatures
-from seqlab.datasets.hmm import BayesCeilings, hmm_bayes_ceilings, make_hmm_sequences
+from seqlab.datasets.hmm import make_hmm_sequences
 from seqlab.datasets.kasteren import fetch_kasteren
 from seqlab.datasets.nettalk import fetch_nettalk
 from seqlab.datasets.noise import NoisySequences, swap_steps

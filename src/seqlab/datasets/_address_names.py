@@ -1,7 +1,7 @@
-"""Names that generated addresses are made of: streets, towns, people and firms.
+"""Names for generated addresses: streets, towns, people and firms.
 
-Towns come with what an address shows of their place: a region and the beginning of a postcode. Each
-table is text, one entry between semicolons, to stay readable.
+A town has a region and the first characters of its postcodes. Each table is a text with entries separated
+by semicolons, which is easier to read than Python tuples.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How addresses are written in different countries.
+"""Address styles of different countries.
 
-A style is a function that draws an address as a list of `Part`: a text and its field, in order;
-``BREAK`` stands where a comma (or nothing) separates the lines of an envelope.
+A style is a function that draws an address as a list of `Part`, each a text and its field; ``BREAK`` marks
+the line breaks of an envelope, which are written as commas or left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Part(NamedTuple):
-    """A piece of an address and its field; the field is None for what belongs to none."""
+    """A part of an address and its field; None if it belongs to no field."""
 
     text: str
     field: str | None
@@ -54,7 +54,7 @@ class Draw:
 
 
 def _house(draw: Draw, *, long: bool = False) -> str:
-    """Mostly small numbers (long ones along American roads), now and then a letter or a range."""
+    """Draw a house number: mostly small (larger on American roads), sometimes with a letter or a range."""
     highest = (60, 250, 2500, 15000) if long else (9, 30, 60, 250)
     number = draw.number(1, draw.pick(highest))
     if draw.chance(0.06):
@@ -76,7 +76,7 @@ _FIRM_FORMS = {
 
 
 def recipient(draw: Draw, country: str) -> list[Part]:
-    """A person or a firm."""
+    """Draw a person or a firm."""
     if draw.chance(0.6):
         name = f"{draw.pick(names.FIRST_NAMES)} {draw.pick(names.LAST_NAMES)}"
         if draw.chance(0.2):
@@ -332,7 +332,7 @@ def netherlands(draw: Draw) -> list[Part]:
     return parts
 
 
-# Country code, how to draw an address, and its share.
+# Country code: function that draws an address, and its share of all addresses.
 STYLES: dict[str, tuple[Callable[[Draw], list[Part]], float]] = {
     "us": (united_states, 0.34),
     "gb": (united_kingdom, 0.18),

@@ -1,8 +1,8 @@
-"""What is known about each data set: files, checksums of their content, homes, terms.
+"""The files of each data set: checksums, sources and terms of use.
 
-A checksum is of the decompressed content, so that a file may be kept as it is, or as .gz, .xz or
-.bz2. A `Source` with ``tried=False`` is an address taken from the data set's description that
-could not be tried when this table was written; the checksum still guards what arrives.
+Checksums are of the decompressed content, so that a file may be stored plain or as .gz, .xz or .bz2. A
+`Source` with ``tried=False`` is an address from the description of the data set that could not be tried
+when this table was written; the checksum of the downloaded content is verified in any case.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _RAW = "https://raw.githubusercontent.com"
 
 
 class Source(NamedTuple):
-    """Where a file can be had: an address, a member if it is a zip file, and if it was tried."""
+    """Source of a file: an address, the member of a zip file, and whether the address was tried."""
 
     url: str
     member: str | None = None
@@ -21,7 +21,7 @@ class Source(NamedTuple):
 
 
 class DataFile(NamedTuple):
-    """One file of a data set: path inside its folder, checksum of the content, public home."""
+    """One file of a data set: path inside its folder, checksum of the content, source."""
 
     path: str
     sha256: str
@@ -31,8 +31,8 @@ class DataFile(NamedTuple):
 class DataSet(NamedTuple):
     """A named data set.
 
-    ``folder`` is its place in ``$SEQLAB_DATA`` and in the cache; ``sizes`` are (sequences, tokens,
-    labels) as text.
+    ``folder`` is its folder in ``$SEQLAB_DATA`` and in the cache; ``sequences``, ``tokens`` and
+    ``labels`` describe its size.
     """
 
     name: str
@@ -110,7 +110,7 @@ OCR_LETTERS = DataSet(
     terms="none stated for the data; offered for research",
     home="https://ai.stanford.edu/~btaskar/ocr/",
     files=(
-        # Copies number their rows differently: the checksum is of the words (see ocr_letters).
+        # Copies number their rows differently, so the checksum is of the words (see ocr_letters).
         DataFile(
             "letter.data",
             "1a83ca129cbd4896d1357fa82645591d96dd2e3cc6ba2032bd3a10fbade47573",
@@ -212,48 +212,25 @@ WEBKB = DataSet(
     home="https://github.com/hazdzz/ChebyNet",
     files=tuple(
         DataFile(f"{school}.{kind}", sha, Source(f"{_WEBKB}/{school}/{school}.{kind}"))
-        for school, kind, sha in (
-            (
-                "cornell",
-                "content",
+        for school, checksums in {
+            "cornell": (
                 "28d1a6593981e47859965341735b2b9e1b42ea96502dad3c0857b3bf8967e960",
-            ),
-            (
-                "cornell",
-                "cites",
                 "9b553733f8621bde1e149b2570da31701d6c41ac1263a4d1e94bc9fd08054a13",
             ),
-            (
-                "texas",
-                "content",
+            "texas": (
                 "b56017ff6e0097218f238c6dafa5265e0bbe70c0cae39b3a5a4d862611d36b98",
-            ),
-            (
-                "texas",
-                "cites",
                 "c7b6cc42170870e4470dafd9ad9330422d42ae2a1f3a746aba93039dc8b41710",
             ),
-            (
-                "washington",
-                "content",
+            "washington": (
                 "89a63171f394529849da1319b3d55426582c04dc9cdb196c29c5335931269e60",
-            ),
-            (
-                "washington",
-                "cites",
                 "7aa0e59b0dcba44f63fe2248671bb4c551e7322ecb512284732a08a968759223",
             ),
-            (
-                "wisconsin",
-                "content",
+            "wisconsin": (
                 "bca4574c8f77db5bda3ad9fc734f67ea87b06c43e239b9bb77725ea58d0315d6",
-            ),
-            (
-                "wisconsin",
-                "cites",
                 "f5b60f45a277d93f4e883d8845b4e81fda632818ba0fe8ab8d118d9d2a9e9c73",
             ),
-        )
+        }.items()
+        for kind, sha in zip(("content", "cites"), checksums, strict=True)
     ),
 )
 

@@ -1,8 +1,8 @@
-"""Finding a data file: a folder the user names, the cache, or the file's public home.
+"""Find data files: in a folder of the user, in the cache, or by download.
 
 The order is ``$SEQLAB_DATA`` (read only), then the cache (`data_home`, else ``$SEQLAB_HOME``, else
-the platform's cache folder), then a download into the cache. Content is checked against its
-checksum wherever it comes from, and reaches the cache by a rename: a file there is whole or absent.
+the platform's cache folder), then a download into the cache. The checksum of the content is always
+verified. A file in the cache is complete, because it is renamed after it has been written.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.decompress,
 }
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-_SECONDS = 60  # patience with a silent server
+_TIMEOUT = 60  # seconds without data from a server
 
 
 class DatasetError(SeqlabError, OSError):
-    """A data set that cannot be had: absent, damaged, not downloadable; the message says which."""
+    """A data set that is missing, damaged or cannot be downloaded; the message says which."""
 
 
 def local_folder() -> Path | None:
@@ -44,7 +44,7 @@ def local_folder() -> Path | None:
 
 
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Folder where downloaded data sets are kept.
+    """Return the folder of downloaded data sets.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     Returns
     -------
     Path
-        The folder, which need not exist yet.
+        The folder, which may not exist yet.
 
     Examples
     --------
@@ -79,24 +79,24 @@ def load(
     extract: Callable[[bytes], bytes] | None = None,
     digest: Callable[[bytes], str] | None = None,
 ) -> bytes:
-    """Content of one file of a data set, checked.
+    """Return the content of one file of a data set, with a verified checksum.
 
     Parameters
     ----------
     dataset : DataSet
         Entry of the registry.
     path : str
-        The file's path inside the data set's folder, without a compression suffix.
+        Path inside the folder of the data set, without a compression suffix.
     data_home : path, optional
         The cache.
     download_if_missing : bool, default=True
-        Whether to go to the file's public home.
+        Whether to download the file.
     extract : callable, optional
-        Makes the content out of the downloaded bytes; by default the zip member that the registry
-        names, or the bytes as they are.
+        Converts the downloaded bytes to the content; by default the zip member named in the
+        registry, or the bytes themselves.
     digest : callable, optional
         Checksum of the content, as hexadecimal text; by default SHA-256 of its bytes. It may raise
-        ValueError if the content has not even the right form.
+        ValueError if the content does not have the expected form.
     """
     entry = dataset.file(path)
     digest = digest or _sha256
@@ -105,22 +105,24 @@ def load(
     if found is not None:
         return found
     if entry.source is None or not download_if_missing:
-        raise DatasetError(_absent(dataset, entry, data_home))
+        raise DatasetError(_missing_message(dataset, entry, data_home))
     url = entry.source.url
     raw = download(url)
     home = get_data_home(data_home) / dataset.folder
     try:
-        content = extract(raw) if extract else _member(raw, entry)
+        content = extract(raw) if extract else _extract_member(raw, entry)
         _check(content, entry, url, digest)
-        if entry.source.member is not None:  # its neighbours came with it: spare their download
+        if (
+            entry.source.member is not None
+        ):  # store other files of the archive, which is read anyway
             for other in dataset.files:
                 if other is not entry and other.source and other.source.url == url:
-                    neighbour = _member(raw, other)
-                    _check(neighbour, other, url, digest)
-                    _keep(neighbour, home / other.path)
+                    member = _extract_member(raw, other)
+                    _check(member, other, url, digest)
+                    _store(member, home / other.path)
     except (zipfile.BadZipFile, KeyError, *_DAMAGE, ValueError) as error:
         raise DatasetError(f"{url}: not the expected file ({error})") from error
-    _keep(content, home / path)
+    _store(content, home / path)
     return content
 
 
@@ -132,7 +134,7 @@ def _find(
     *,
     repair: bool,
 ) -> bytes | None:
-    """Content from the named folder or the cache; with `repair`, a damaged cache is absent."""
+    """Content from ``$SEQLAB_DATA`` or the cache; with `repair`, damaged files in the cache are ignored."""
     named = local_folder()
     for folder in (named, get_data_home(data_home)):
         place = locate(folder, dataset, entry.path)
@@ -152,7 +154,7 @@ def _find(
 
 
 def locate(folder: Path | None, dataset: DataSet, path: str) -> Path | None:
-    """Place of a file under `folder`, compressed or not."""
+    """Path of a file in `folder`, compressed or not, or None."""
     if folder is None:
         return None
     plain = folder / dataset.folder / path
@@ -161,7 +163,7 @@ def locate(folder: Path | None, dataset: DataSet, path: str) -> Path | None:
 
 
 def is_present(dataset: DataSet, data_home: str | os.PathLike[str] | None = None) -> bool:
-    """Whether every file is in ``$SEQLAB_DATA`` or in the cache (content is not looked at)."""
+    """Whether every file is in ``$SEQLAB_DATA`` or in the cache (contents are not checked)."""
     folders = (local_folder(), get_data_home(data_home))
     return all(
         any(locate(folder, dataset, entry.path) is not None for folder in folders)
@@ -174,7 +176,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _check(content: bytes, entry: DataFile, where: str, digest: Callable[[bytes], str]) -> None:
-    """Raise unless the content has the registered checksum."""
+    """Raise an error unless the content has the checksum of the registry."""
     found = digest(content)
     if found != entry.sha256:
         raise DatasetError(
@@ -183,27 +185,27 @@ def _check(content: bytes, entry: DataFile, where: str, digest: Callable[[bytes]
 
 
 def download(url: str) -> bytes:
-    """Fetch an address whole, or raise `DatasetError`; nothing is left behind."""
+    """Download an address completely, or raise `DatasetError`; no file is left."""
     import pooch
     import requests
 
     with tempfile.TemporaryDirectory(prefix="seqlab-") as folder:
         target = Path(folder) / "download"
         try:
-            pooch.HTTPDownloader(timeout=_SECONDS)(url, str(target), None)
+            pooch.HTTPDownloader(timeout=_TIMEOUT)(url, str(target), None)
         except (requests.RequestException, OSError, ValueError) as error:
             raise DatasetError(f"{url}: download failed ({error})") from error
         return target.read_bytes()
 
 
-def _member(raw: bytes, entry: DataFile) -> bytes:
+def _extract_member(raw: bytes, entry: DataFile) -> bytes:
     if entry.source is None or entry.source.member is None:
         return raw
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         return archive.read(entry.source.member)
 
 
-def _keep(content: bytes, place: Path) -> None:
+def _store(content: bytes, place: Path) -> None:
     """Write to the cache."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -213,10 +215,12 @@ def _keep(content: bytes, place: Path) -> None:
         raise DatasetError(f"{place}: cannot be written ({error})") from error
 
 
-def _absent(dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None) -> str:
+def _missing_message(
+    dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None
+) -> str:
     advice = (
-        f"get it from {dataset.home}, put it there as {dataset.folder}/{entry.path} "
-        "(plain, .gz, .xz or .bz2) and set SEQLAB_DATA to the folder above"
+        f"get it from {dataset.home}, store it as FOLDER/{dataset.folder}/{entry.path} "
+        "(plain, .gz, .xz or .bz2) and set SEQLAB_DATA=FOLDER"
     )
     named = local_folder()
     searched = ", ".join(str(folder) for folder in (named, get_data_home(data_home)) if folder)

@@ -1,13 +1,13 @@
-"""Bracketed trees, and the two phrase columns made out of them.
+"""Bracketed trees, and the two phrase columns derived from them.
 
 * Base NP: an NP node with no overt NP inside; in a possessive ``(NP (NP X 's) Y)``, X is one chunk
   and ``'s Y`` the next, as in Ramshaw & Marcus (1995).
 * SV, after Munoz et al. (1999): a phrase that begins with the subject and ends with the first verb
   that is not a modal. It begins at the first token of an overt NP-SBJ with a VP sister to its right
   under S, SINV, SQ or SBAR(Q), and ends at the first later token tagged VB* directly under a VP;
-  subjects inside an earlier phrase are passed over.
+  subjects inside an earlier phrase are ignored.
 
-Traces (-NONE-) are no tokens.
+Traces (-NONE-) are not tokens.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 def parse_trees(text: str) -> list[Node]:
-    """All trees of a bracketed text; an unlabelled top bracket is removed."""
+    """Parse all trees of a bracketed text; an unlabelled top bracket is removed."""
     trees: list[Node] = []
     stack: list[tuple[str, int, list[Node]]] = []
     position = 0
@@ -43,7 +43,7 @@ def parse_trees(text: str) -> list[Node]:
             if not stack:
                 position = 0
             if word:
-                # A leaf: the bracket that closes it comes next.
+                # A leaf; the next bracket closes it.
                 overt = label != "-NONE-"
                 stack.append((label, position, [Node(label, [], word, position, position + overt)]))
                 position += overt
@@ -70,7 +70,7 @@ def tokens(node: Node) -> list[tuple[str, str]]:
 
 
 def base_noun_phrases(tree: Node) -> list[tuple[int, int]]:
-    """Spans of the base noun phrases."""
+    """Find the spans of the base noun phrases."""
     spans: list[tuple[int, int]] = []
     _collect_noun_phrases(tree, spans)
     return sorted(spans)
@@ -81,8 +81,8 @@ def _collect_noun_phrases(node: Node, spans: list[tuple[int, int]], parent: str 
         _collect_noun_phrases(child, spans, node.kind)
     if node.kind != "NP" or node.stop == node.start:
         return
-    if not any(_holds_np(child) for child in node.children):
-        # As an owner inside another NP, X 's gives up its mark.
+    if not any(_has_np(child) for child in node.children):
+        # In a possessive inside another NP, the final 's belongs to the next phrase.
         mark = _possessive_mark(node) if parent == "NP" else None
         spans.append((node.start, node.stop if mark is None else mark))
         return
@@ -91,28 +91,28 @@ def _collect_noun_phrases(node: Node, spans: list[tuple[int, int]], parent: str 
     if mark is not None:
         stop = overt[0].stop
         for sister in overt[1:]:
-            if _holds_np(sister):
+            if _has_np(sister):
                 break
             stop = sister.stop
         spans.append((mark, stop))
 
 
 def _possessive_mark(node: Node) -> int | None:
-    """Position of the final 's of an NP that has more than it, else None."""
+    """Position of the final 's of an NP with other tokens before it, else None."""
     overt = [child for child in node.children if child.stop > child.start]
     if node.kind == "NP" and len(overt) > 1 and overt[-1].label == "POS":
         return overt[-1].start
     return None
 
 
-def _holds_np(node: Node) -> bool:
+def _has_np(node: Node) -> bool:
     if node.stop == node.start:
         return False
-    return node.kind == "NP" or any(_holds_np(child) for child in node.children)
+    return node.kind == "NP" or any(_has_np(child) for child in node.children)
 
 
 def subject_verb_phrases(tree: Node) -> list[tuple[int, int]]:
-    """Spans of the subject-verb phrases."""
+    """Find the spans of the subject-verb phrases."""
     starts: list[int] = []
     verbs: list[int] = []
     _collect_subjects(tree, starts, verbs)
@@ -138,7 +138,7 @@ def _collect_subjects(node: Node, starts: list[int], verbs: list[int]) -> None:
 
 
 def column_text(documents: dict[str, str]) -> bytes:
-    """Column file ``word POS NP-tag SV-tag`` of bracketed documents, in order of their names."""
+    """Convert bracketed documents, sorted by name, to a column file ``word POS NP-tag SV-tag``."""
     parts = []
     for name in sorted(documents):
         parts.append(f"-DOCSTART- {name}\n\n")

@@ -1,8 +1,8 @@
-"""Generated postal addresses with a label per token: data for trying things out, and for the demo.
+"""Generated postal addresses with a label per token, for experiments and for the demo.
 
-Addresses of nine countries in their own order, with recipients, flats, boxes and missing parts;
-written tidily or in haste (all lower case, capitals, no commas, without accents, with slips of the
-pen). All are invented: any likeness is by chance.
+Addresses of nine countries in their national formats, with recipients, flats, boxes and missing parts;
+some are written carelessly (lower case, capitals, no commas, no accents, typing errors). All of them are
+invented; any similarity to real addresses is coincidental.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.datasets._address_styles import BREAK, STYLES, Draw, Part, recipient
-from seqlab.datasets._bunch import make_bunch
-from seqlab.datasets._bunch import random_state as _random_state
-from seqlab.datasets.hmm import check_count
+from seqlab.datasets._helpers import check_count, make_bunch
+from seqlab.datasets._helpers import random_state as _random_state
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -54,22 +53,22 @@ def make_addresses(
     random_state: Any = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[list[list[tuple[str]]], list[list[str]]]:
-    """Invented street addresses with a field label per token.
+    """Generate street addresses with a field label per token.
 
     Parameters
     ----------
     n : int, default=1000
-        How many addresses.
+        Number of addresses.
     countries : sequence of str, optional
-        Which styles, of "us", "gb", "de", "fr", "ca", "au", "es", "it", "nl"; all by default, in
-        fixed shares.
+        Styles to use: "us", "gb", "de", "fr", "ca", "au", "es", "it", "nl"; by default all of them,
+        in fixed shares.
     noise : float, default=0.3
-        Share of addresses written in haste: all lower case or capitals, without commas, without
-        accents or with slips of the pen.
+        Share of addresses that are written carelessly: in lower case or capitals, without commas,
+        without accents or with typing errors.
     random_state : int, RandomState or None
-        Seed.
+        Seed of the generator.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
 
     Returns
     -------
@@ -95,15 +94,17 @@ def make_addresses(
     """
     check_count(n, "n")
     if isinstance(countries, str):
-        raise InputError(f"countries is a list of codes, got {countries!r}; write [{countries!r}]")
+        raise InputError(
+            f"countries must be a list of codes, got {countries!r}; write [{countries!r}]"
+        )
     if countries is not None and not countries:
         raise InputError("countries is empty")
     codes = list(STYLES) if countries is None else list(countries)
     for code in codes:
         if code not in STYLES:
-            raise InputError(f"no style {code!r}; there are {', '.join(STYLES)}")
+            raise InputError(f"unknown country {code!r}; known are {', '.join(STYLES)}")
     if not 0 <= noise <= 1:
-        raise InputError(f"noise is a share from 0 to 1, got {noise}")
+        raise InputError(f"noise must be between 0 and 1, got {noise}")
     rng = _random_state(random_state)
     draw = Draw(rng)
     shares = np.cumsum([STYLES[code][1] for code in codes])
@@ -116,7 +117,7 @@ def make_addresses(
         if draw.chance(_RECIPIENT_SHARE):
             parts = recipient(draw, code) + parts
         if draw.chance(noise):
-            parts = _in_haste(parts, code, draw)
+            parts = _add_noise(parts, code, draw)
         while parts[-1] == BREAK:
             parts.pop()
         tokens, labels = _label(parts)
@@ -137,7 +138,7 @@ def make_addresses(
 
 
 def _label(parts: list[Part]) -> tuple[list[str], list[str]]:
-    """Tokens and their IOB2 labels."""
+    """Split parts into tokens with IOB2 labels."""
     tokens: list[str] = []
     labels: list[str] = []
     for text, field in parts:
@@ -151,34 +152,34 @@ def _label(parts: list[Part]) -> tuple[list[str], list[str]]:
 
 
 def _plain(tokens: list[str]) -> str:
-    """The address as one would write it: no blank before a comma."""
+    """Join tokens to a line of text, without spaces before commas."""
     return " ".join(tokens).replace(" ,", ",")
 
 
-def _in_haste(parts: list[Part], country: str, draw: Draw) -> list[Part]:
-    """One or more ways to write an address carelessly."""
+def _add_noise(parts: list[Part], country: str, draw: Draw) -> list[Part]:
+    """Remove commas, change case, remove accents or add typing errors, each with some probability."""
     if draw.chance(0.4):
         parts = [part for part in parts if part != BREAK or draw.chance(0.15)]
     if draw.chance(0.4):
         change = str.upper if draw.chance(0.4) else str.lower
         parts = [Part(change(part.text), part.field) for part in parts]
     if draw.chance(0.3):
-        parts = [Part(_fold(part.text, country), part.field) for part in parts]
+        parts = [Part(_remove_accents(part.text, country), part.field) for part in parts]
     if draw.chance(0.5):
-        parts = [Part(_slip(part.text, draw), part.field) for part in parts]
+        parts = [Part(_add_typing_errors(part.text, draw), part.field) for part in parts]
     return parts
 
 
-def _fold(text: str, country: str) -> str:
-    """Without accents; German umlauts become two letters."""
+def _remove_accents(text: str, country: str) -> str:
+    """Remove accents; German umlauts become two letters."""
     if country == "de":
         text = text.translate(_GERMAN)
-    apart = unicodedata.normalize("NFD", text)
-    return "".join(char for char in apart if not unicodedata.combining(char))
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-def _slip(text: str, draw: Draw) -> str:
-    """Now and then a letter left out, doubled or swapped with the next."""
+def _add_typing_errors(text: str, draw: Draw) -> str:
+    """Delete or double a letter, or swap it with the next one, in some words."""
     words = text.split(" ")
     for k, word in enumerate(words):
         if len(word) < 5 or not word.isalpha() or not draw.chance(0.12):

@@ -1,4 +1,4 @@
-"""The list of real data sets and whether they are at hand."""
+"""The list of real data sets, and whether they are on this machine."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from seqlab.datasets._store import is_present
 
 
 class DatasetInfo(NamedTuple):
-    """What `list_datasets` tells about one data set.
+    """Description of one data set, as returned by `list_datasets`.
 
     Attributes
     ----------
     name : str
         ``fetch_<name>`` loads it.
     task, sequences, tokens, labels : str
-        What it is and how large, as text.
+        Its task and size, as text.
     terms : str
-        Terms of use in short.
+        Summary of the terms of use.
     home : str
-        Where it is published.
+        Address of its public page.
     urls : tuple of str
-        Addresses that a download uses.
+        Addresses of the files to download.
     urls_tried : bool
-        Whether these addresses were tried when this version of seqlab was made.
+        Whether these addresses were tried when this version of seqlab was released.
     present : bool
         Whether it is in ``$SEQLAB_DATA`` or the cache, so that no download is needed.
     """
@@ -48,7 +48,7 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[Datas
     Parameters
     ----------
     data_home : path, optional
-        Cache to look in; by default ``$SEQLAB_HOME`` or the platform's cache folder.
+        Cache to search; by default ``$SEQLAB_HOME`` or the platform's cache folder.
 
     Returns
     -------

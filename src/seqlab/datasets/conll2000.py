@@ -10,7 +10,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.data.io import read_conll
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import CONLL2000
 from seqlab.datasets._store import load
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DESCR = """\
 CoNLL-2000 text chunking
 ------------------------
-Sentences of the Wall Street Journal cut in phrases; the data of the shared task.
+Sentences of the Wall Street Journal divided into phrases; the data of the shared task.
 
 train (WSJ 15-18)  8,936 sentences, 211,727 tokens, 106,978 chunks
 test  (WSJ 20)     2,012 sentences,  47,377 tokens,  23,852 chunks
@@ -39,19 +39,19 @@ def fetch_conll2000(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
-    """CoNLL-2000 chunking: sentences of (word, pos) with IOB2 chunk tags.
+    """Load CoNLL-2000: sentences of (word, pos) with IOB2 chunk tags.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
-        Which part; "all" is train followed by test.
+        The part to load; "all" is train followed by test.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def fetch_conll2000(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------

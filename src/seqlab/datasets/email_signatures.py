@@ -1,4 +1,4 @@
-"""Lines of messages: signature, quoted reply, or other."""
+"""Lines of newsgroup messages: signature, quoted reply, or other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import zipfile
 from typing import TYPE_CHECKING
 
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import EMAIL_SIGNATURES
 from seqlab.datasets._store import load
 
@@ -18,11 +18,10 @@ _MARKS = (("#sig#", "sig"), ("#reply#", "reply"))
 _DESCR = """\
 Signature and reply lines
 -------------------------
-617 newsgroup messages of 1993, line by line: 33,013 lines, of which 3,321 signature, 5,587 quoted
-reply, 24,105 other (header lines of a message included). Labels come in long runs: 3,400 runs of
-9.7 lines on average.
+617 newsgroup messages of 1993 with 33,013 lines: 3,321 signature, 5,587 quoted reply, 24,105 other
+(including the header lines of messages). Labels form long runs: 3,400 runs of 9.7 lines on average.
 
-Usual protocol: 5-fold cross-validation over messages. Published: above 98 % of lines right.
+Usual protocol: 5-fold cross-validation over messages. Published: above 98 % of lines correct.
 Terms: none stated. These are real messages with names, addresses and telephone numbers: do not
 publish them.
 
@@ -36,17 +35,17 @@ def fetch_email_signatures(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[list[tuple[str]]], list[list[str]]]:
-    """Messages as sequences of lines, labelled "sig", "reply" or "other".
+    """Load messages as sequences of lines, labelled "sig", "reply" or "other".
 
     Parameters
     ----------
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -57,7 +56,7 @@ def fetch_email_signatures(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def fetch_email_signatures(
 
 
 def _lines_of_archive(raw: bytes) -> bytes:
-    """The lines of all messages out of the repository's archive."""
+    """Extract the lines of all messages from the archive of the repository."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         folder = "/datasets/sigPlusReply/"
         names = [name for name in archive.namelist() if folder in name and name[-1] != "/"]
@@ -102,10 +101,10 @@ def _lines_of_archive(raw: bytes) -> bytes:
 
 
 def label_lines(messages: dict[str, bytes]) -> bytes:
-    """One line of text, ``message TAB label TAB line``, for each line of the marked messages.
+    """Convert messages with marked lines to lines ``message TAB label TAB line``.
 
-    A mark at the beginning of a line is its label and is taken off, with the blank after the mark
-    of a signature: left there, it would give the label away.
+    A mark at the beginning of a line gives its label and is removed, together with the space after the
+    mark of a signature, which would reveal the label.
     """
     rows = []
     for name in sorted(messages):

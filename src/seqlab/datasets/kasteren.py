@@ -1,13 +1,13 @@
-"""Activities of daily living in house A of van Kasteren: binary sensors, minute by minute.
+"""Activities of daily living in house A of van Kasteren: binary sensors in steps of one minute.
 
-Intervals are cut in time slices of 60 s that begin with the first event, as the authors' scripts
-do: an interval covers the slices from ``floor(start)`` to ``ceil(end)``, and a later interval
-overrides an earlier one. Three codings of a sensor in a slice:
+Time is divided into slices of 60 s that begin with the first event, as in the authors' scripts: an
+interval covers the slices from ``floor(start)`` to ``ceil(end)``, and a later interval overrides an
+earlier one. Three codings of a sensor in a slice:
 
-* raw: on in the slice;
-* change: begins or ends in the slice;
-* last: it changes in the slice, or was the last sensor to change before it. Of several sensors
-  that change in one slice the one with the highest number is carried on.
+* raw: the sensor is on in the slice;
+* change: it switches on or off in the slice;
+* last: it changes in the slice, or was the last sensor to change before it. If several sensors
+  change in one slice, the one with the highest number counts as the last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import KASTEREN
 from seqlab.datasets._store import load
 
@@ -58,19 +58,19 @@ def fetch_kasteren(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[NDArray[np.float64]], list[NDArray[np.str_]]]:
-    """Days at home as sequences of minutes, with the activity of each minute.
+    """Load days at home as sequences of minutes, with the activity of each minute.
 
     Parameters
     ----------
     features : str or sequence of str, default=("change", "last")
-        Codings of the 14 sensors, side by side: "raw", "change", "last".
+        One or more codings of the 14 sensors: "raw", "change", "last".
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def fetch_kasteren(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------
@@ -128,14 +128,14 @@ def fetch_kasteren(
 
 
 def _names(text: str) -> dict[int, str]:
-    """Numbers and names of sensors or activities, from the head of a file."""
+    """Numbers and names of sensors or activities, from the header of a file."""
     head, _, _ = text.partition("Start time  ")
     found = re.findall(r"(\d+)\]?\s*:?\s*'([^']*)'", head)
     return {int(number): name.strip().lower() for number, name in found}
 
 
 def _intervals(text: str) -> list[_Interval]:
-    """Start, end (seconds, local clock read as UTC) and number of each interval."""
+    """Start, end (seconds, local time read as UTC) and number of each interval."""
     rows = []
     for line in text.splitlines():
         fields = line.split("\t")
@@ -144,7 +144,7 @@ def _intervals(text: str) -> list[_Interval]:
     return rows
 
 
-_MONTHS = {"Feb": 2, "Mar": 3}  # English whatever the locale
+_MONTHS = {"Feb": 2, "Mar": 3}  # English names in every locale
 
 
 def _seconds(text: str) -> int:
@@ -171,13 +171,13 @@ def _encode(
         raw[first : final + 1, column[event[2]]] = 1.0
         change[[first, final], column[event[2]]] = 1.0
     last[:] = change
-    carried = None
+    last_changed = None
     for t in range(n_slices):
-        if carried is not None:
-            last[t, carried] = 1.0
+        if last_changed is not None:
+            last[t, last_changed] = 1.0
         changed = np.flatnonzero(change[t])
         if changed.size:
-            carried = changed[-1]
+            last_changed = changed[-1]
     return {"raw": raw, "change": change, "last": last}
 
 

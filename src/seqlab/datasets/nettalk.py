@@ -1,4 +1,4 @@
-"""NETtalk: English words, each letter with its phoneme and stress."""
+"""NETtalk: English words with the phoneme and stress of each letter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import NETTALK
 from seqlab.datasets._store import load
 
@@ -20,12 +20,12 @@ _TASKS = ("phoneme", "stress", "both")
 _DESCR = """\
 NETtalk corpus
 --------------
-English words aligned with their pronunciation, letter by letter: 20,007 entries (one malformed
-entry of the file is left out), 146,934 letters, 51 phonemes including "-" (silent), 5 stress marks
+English words aligned letter by letter with their pronunciation: 20,007 entries (without one
+malformed entry of the file), 146,934 letters, 51 phonemes including "-" (silent), 5 stress marks
 (0 1 2 < >), 163 pairs of both. 205 words have more than one entry.
 
-No official split: sample words at random, fix the seed and say so (often 1,000 to train and 1,000
-to test). "common" are the 1,000 most common words as reconstructed by Scott Fahlman.
+No official split: sample words at random and report the seed (often 1,000 to train and 1,000 to
+test). "common" are the 1,000 most common words as reconstructed by Scott Fahlman.
 
 Copyright (C) 1988 by Terrence J. Sejnowski. Non-commercial research only.
 
@@ -42,23 +42,23 @@ def fetch_nettalk(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[list[tuple[str]]], list[list[str]]]:
-    """Words as sequences of letters, labelled with phoneme and stress.
+    """Load words as sequences of letters, labelled with phoneme and stress.
 
     Parameters
     ----------
     task : {"both", "phoneme", "stress"}, default="both"
-        The label of a letter; "both" is phoneme and stress mark written together.
+        The label of a letter; "both" is the phoneme followed by the stress mark.
     subset : {"all", "common"}, default="all"
         All entries, or those of the 1,000 most common words.
     first_entry_only : bool, default=False
-        Keep only the first entry of a word, as Sejnowski and Rosenberg did.
+        Whether to keep only the first entry of a word, as Sejnowski and Rosenberg did.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def fetch_nettalk(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------
@@ -132,6 +132,6 @@ def _parse(text: str) -> list[tuple[str, str, str, int]]:
 
 
 def _parse_list(text: str) -> set[str]:
-    """Words between the parentheses that follow the rule of asterisks."""
+    """Words after the line of asterisks."""
     _, _, words = text.partition("****\n")
     return {word.lower() for word in re.findall(r"[A-Z']+", words)}

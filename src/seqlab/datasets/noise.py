@@ -1,8 +1,8 @@
-"""Sequence noise: steps that change places, to see what a learner takes from order (Cohen & Carvalho 2005).
+"""Swap noise: exchange steps, to measure how much a learner uses their order (Cohen & Carvalho 2005).
 
-In each sequence, each step in turn changes places, with some probability, with a step drawn from the same
-sequence: features and label move together. What a learner of single steps sees is the same set of pairs in
-another order; a learner of sequences sees broken runs.
+Each step is swapped, with some probability, with a random step of its sequence; features and label move
+together. The pairs of features and label stay the same, so that classifiers of single steps are not
+affected, but the runs of labels that sequence models use are broken.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.datasets._bunch import random_state as _random_state
+from seqlab.datasets._helpers import random_state as _random_state
 
 
 class NoisySequences(NamedTuple):
-    """Sequences with some steps in other places.
+    """Sequences with swapped steps.
 
     Attributes
     ----------
-    X, y : as given, reordered
+    X, y : the reordered input
     order : list of int arrays
-        ``order[i][t]`` is the step of sequence i that now stands at t.
+        ``order[i][t]`` is the step of the original sequence i that is now at position t.
     """
 
     X: Any
@@ -37,11 +37,11 @@ class NoisySequences(NamedTuple):
 def swap_steps(
     X: Any, y: Any, *, probability: float = 0.1, random_state: Any = None
 ) -> NoisySequences:
-    """Let steps change places within their sequences.
+    """Swap steps within their sequences.
 
-    For each step in turn, with the given probability: swap it, features and label, with a step drawn
-    uniformly from its sequence (itself included). The pairs of features and label stay the same, so that
-    `IndependentLabeler` learns the same from them; what follows what does not.
+    Each step in turn is swapped, with the given probability, with a step drawn uniformly from its
+    sequence (itself included); features and label move together. The pairs of features and label stay
+    the same, so that `IndependentLabeler` learns the same model; their order does not.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def swap_steps(
     y : list of label sequences
     probability : float, default=0.1
     random_state : int, RandomState or None
-        Seed.
+        Seed of the generator.
 
     Returns
     -------
     NoisySequences
-        New objects; X and y are not changed.
+        New objects; X and y are not modified.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def swap_steps(
     ([['c', 'b', 'a', 'd']], [[1, 0, 0, 1]])
     """
     if not isinstance(probability, Real) or not 0 <= float(probability) <= 1:
-        raise InputError(f"probability must lie between 0 and 1, got {probability!r}")
+        raise InputError(f"probability must be between 0 and 1, got {probability!r}")
     if len(X) != len(y):
         raise InputError(f"X has {len(X)} sequences but y has {len(y)}")
     rng = _random_state(random_state)
@@ -74,7 +74,7 @@ def swap_steps(
         n_steps = X.lengths[i] if isinstance(X, Sequences) else _n_steps(X[i])
         if n_steps != len(labels):
             raise InputError(f"X[{i}] has {n_steps} steps but y[{i}] has {len(labels)} labels")
-        order.append(_swapped(int(n_steps), float(probability), rng))
+        order.append(_draw_order(int(n_steps), float(probability), rng))
     labels = [_reorder(part, places) for part, places in zip(y, order, strict=True)]
     if isinstance(X, Sequences):
         starts = X.offsets[:-1]
@@ -91,8 +91,8 @@ def _n_steps(sequence: Any) -> int:
     return sequence.shape[0] if hasattr(sequence, "shape") else len(sequence)
 
 
-def _swapped(n_steps: int, probability: float, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """The steps after all swaps."""
+def _draw_order(n_steps: int, probability: float, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Original step at each position after all swaps."""
     order = np.arange(n_steps)
     for step in np.flatnonzero(rng.random_sample(n_steps) < probability).tolist():
         other = rng.randint(n_steps)

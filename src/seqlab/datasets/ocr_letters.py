@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import OCR_LETTERS
 from seqlab.datasets._store import load
 
@@ -23,10 +23,10 @@ _N_FOLDS = 10
 _DESCR = """\
 OCR letters
 -----------
-Handwritten words of Rob Kassel, cut in letters of 16 x 8 binary pixels by Ben Taskar. The first
-letter of each word, a capital, is absent.
+Handwritten words of Rob Kassel, divided into letters of 16 x 8 binary pixels by Ben Taskar. The first
+letter of each word, a capital, is missing.
 
-6,877 words, 52,152 letters, 26 classes, 10 folds of 626 to 739 words, 3 to 14 letters a word.
+6,877 words, 52,152 letters, 26 classes, 10 folds of 626 to 739 words, 3 to 14 letters per word.
 
 Usual splits: train on one fold and test on the other nine ("small"), or the reverse ("large"),
 averaged over the ten folds. There are only 55 different words, all in every fold: a model of high
@@ -52,30 +52,31 @@ def fetch_ocr_letters(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[NDArray[np.float64]], list[NDArray[np.str_]]]:
-    """Handwritten words: 128 binary pixels per letter.
+    """Load handwritten words with 128 binary pixels per letter.
 
     Parameters
     ----------
     fold : int, optional
         Only the words of this fold, 0 to 9; all words by default.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
     Bunch
-        ``data`` (list of (n_letters, 128) arrays, rows of pixels first), ``target`` (list of arrays
-        of letters), ``folds`` (fold of each word), ``feature_names``, ``target_names``, ``DESCR``.
+        ``data`` (list of (n_letters, 128) arrays, pixels in row-major order), ``target`` (list of
+        arrays of letters), ``folds`` (fold of each word), ``feature_names``, ``target_names``,
+        ``DESCR``.
 
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------
@@ -115,8 +116,8 @@ def fetch_ocr_letters(
 def _parse(content: bytes) -> _Words:
     """Read ``id letter next_id word_id position fold p_0_0 ... p_15_7``, tab-separated.
 
-    A word ends where ``next_id`` is -1. The numbering of letters and words is not used: copies of
-    the data number differently.
+    The last letter of a word has the ``next_id`` -1. The numbers of letters and words are not used,
+    because they differ between copies of the data.
     """
     letters, folds, ends, pixels = [], [], [], []
     for number, line in enumerate(content.splitlines(), 1):

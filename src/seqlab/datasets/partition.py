@@ -1,11 +1,11 @@
-"""Documents cut in long runs of lines: the partitioning task on which a MEMM gets stuck.
+"""Sequences of long label runs: a partitioning task with a systematic error of MEMMs.
 
-Each sequence is a series of runs of one label (mean length 20 to 50 steps), as in messages with
-headers, quotes and signatures. The features of a step say little about its label; a *cue* feature
-of a label fires on the first steps of its runs, but now and then it also fires in a short burst
-some steps before the run begins. A model that conditions on the previous label learns that the cue
-opens a run and that runs go on: after a false burst it stays in the wrong label until the next
-cue. A model that weighs the whole sequence gets over it.
+Each sequence consists of long runs of one label (mean length 20 to 50 steps), like messages with
+headers, quotes and signatures. The features of a step contain little information on its label. A *cue*
+feature of a label is 1 on the first steps of its runs, but sometimes also in a short false burst some
+steps before a run begins. A model that conditions on the previous label learns that the cue starts a
+run and that runs continue: after a false burst it predicts the wrong label until the next cue. A model
+of the whole sequence can correct this.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch
-from seqlab.datasets._bunch import random_state as _random_state
-from seqlab.datasets.hmm import check_count
+from seqlab.datasets._helpers import check_count, make_bunch
+from seqlab.datasets._helpers import random_state as _random_state
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-# Shape of the gamma distribution of run lengths: 4 gives runs of clear, but varied, length.
+# Shape of the gamma distribution of run lengths; larger values give more similar lengths.
 _RUN_SHAPE = 4.0
 _SHORTEST_RUN = 5
 _CUE_STEPS = 2
 _BURST_STEPS = (2, 3)
 
 _DESCR = """\
-Long label runs with false starts
----------------------------------
+Long label runs with false cues
+-------------------------------
 {n_sequences} sequences of runs with mean length {mean_run:g}, {n_labels} labels, {n_features} weak
-numeric features and one cue column per label other than 0. The cue fires on the first steps of a
-run and, before a fraction {burst_rate:g} of them, in a false burst of two or three steps.
+numeric features and one cue column per label except 0. The cue is 1 on the first steps of a run and,
+before a fraction {burst_rate:g} of the runs, in a false burst of two or three steps.
 """
 
 
@@ -51,18 +50,18 @@ def make_partition_sequences(
     random_state: Any = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
-    """Sequences with long label runs, weak features and misleading bursts before a run.
+    """Generate sequences with long label runs, weak features and false cues before a run.
 
     A step with label ``k`` has features ``x = signal * profile[k] + noise`` with standard normal
-    profiles and noise, and one binary cue column for each label but 0 (the background, where every
-    sequence begins).
+    profiles and noise, and one binary cue column for each label except 0 (the background, with which
+    every sequence begins).
 
     Parameters
     ----------
     n_sequences : int, default=50
-        How many sequences.
+        Number of sequences.
     n_labels : int, default=2
-        How many labels; consecutive runs have different labels.
+        Number of labels; consecutive runs have different labels.
     mean_run : float, default=30
         Mean number of steps in a run, at least 5.
     n_runs : (int, int), default=(2, 6)
@@ -70,15 +69,15 @@ def make_partition_sequences(
     n_features : int, default=10
         Number of weak features.
     signal : float, default=0.25
-        Distance of the labels' means in units of the noise, per feature.
+        Standard deviation of the mean of a feature over the labels, in units of the noise.
     burst_rate : float, default=0.5
-        Probability of a false burst of the cue before a run with that cue.
+        Probability of a false burst of the cue before a run of its label.
     cue_rate : float, default=0.9
-        Probability that the cue fires on each of the first two steps of a run.
+        Probability that the cue is 1, for each of the first two steps of a run.
     random_state : int, RandomState or None
-        Seed.
+        Seed of the generator.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
 
     Returns
     -------
@@ -137,11 +136,11 @@ def make_partition_sequences(
 def _draw_runs(
     n_labels: int, mean_run: float, n_runs: tuple[int, int], rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Label of each step, and where each run begins."""
+    """Draw the label of each step, and the first step of each run."""
     count = rng.randint(n_runs[0], n_runs[1] + 1)
     labels, starts, label, position = [], [], 0, 0
     for run in range(count):
-        if run:  # any label but the current one
+        if run:  # any other label
             label = (label + rng.randint(1, n_labels)) % n_labels
         excess = mean_run - _SHORTEST_RUN
         length = _SHORTEST_RUN
@@ -161,7 +160,7 @@ def _draw_cues(
     cue_rate: float,
     rng: np.random.RandomState,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Cue columns, shape (n_steps, n_labels - 1), and the steps where a cue is false."""
+    """Draw the cue columns, shape (n_steps, n_labels - 1), and the steps with false cues."""
     cues = np.zeros((len(labels), n_labels - 1))
     false_cues = np.zeros(len(labels), dtype=bool)
     for before, here in zip([0, *starts], starts, strict=False):
@@ -171,7 +170,7 @@ def _draw_cues(
         opening = slice(here, here + _CUE_STEPS)
         cues[opening, label - 1] = rng.random_sample(_CUE_STEPS) < cue_rate
         size = rng.randint(_BURST_STEPS[0], _BURST_STEPS[1] + 1)
-        # The burst lies in the run before, after its own cue and a step or more before its end.
+        # The burst is in the previous run, after its cue and at least one step before its end.
         earliest, latest = before + _CUE_STEPS, here - size - 1
         if rng.random_sample() < burst_rate and earliest <= latest:
             at = rng.randint(earliest, latest + 1)

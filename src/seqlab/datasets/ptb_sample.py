@@ -11,7 +11,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.data.io import iter_conll
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import PTB_SAMPLE
 from seqlab.datasets._store import load
 from seqlab.datasets._treebank import column_text
@@ -23,13 +23,13 @@ _LABEL_COLUMN = {"np": 2, "sv": 3}
 _DESCR = """\
 Penn Treebank sample, sections 00 and 01
 ----------------------------------------
-WSJ files 0001 to 0199 as shipped with NLTK, with two phrase annotations made out of the trees.
+WSJ files 0001 to 0199 as distributed with NLTK, with two phrase annotations derived from the trees.
 
 section 00  1,921 sentences, 46,451 tokens, 11,728 base NPs, 3,213 SV phrases
 section 01  1,993 sentences, 47,633 tokens, 11,812 base NPs, 3,226 SV phrases
 
 A token is (word, pos); labels are IOB2. A base NP is an NP without an overt NP inside; an SV phrase
-begins with the subject and ends with the first verb that is not a modal. The rules are ours:
+begins with the subject and ends with the first verb that is not a modal. The rules are seqlab's own:
 results are not comparable with papers on the full treebank. Usual split: train on 01, test on 00.
 
 (C) LDC 1995. Non-commercial use only; do not redistribute.
@@ -44,21 +44,21 @@ def fetch_ptb_sample(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
-    """Sentences of (word, pos) with base noun phrases or subject-verb phrases.
+    """Load sentences of (word, pos) with base noun phrases or subject-verb phrases.
 
     Parameters
     ----------
     section : {"00", "01", "all"}, default="all"
         Section of the treebank.
     task : {"np", "sv"}, default="np"
-        Which phrases are the labels.
+        The phrases to use as labels.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def fetch_ptb_sample(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def fetch_ptb_sample(
         download_if_missing=download_if_missing,
         extract=_columns_of_archive,
     )
-    # Files are in the order of their names: section 01 begins with the first file wsj_01xx.
+    # Files are sorted by name: section 01 begins with the first file wsj_01xx.
     text = content.decode("ascii")
     border = text.index("-DOCSTART- wsj_01")
     data: list[list[tuple[str, ...]]] = []
@@ -113,7 +113,7 @@ def fetch_ptb_sample(
 
 
 def _columns_of_archive(raw: bytes) -> bytes:
-    """Word, pos and the two label columns out of the archive's bracketed files."""
+    """Extract word, pos and the two label columns from the bracketed files of the archive."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         documents = {
             name.rpartition("/")[2].removesuffix(".mrg"): archive.read(name).decode("ascii")

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.data.io import read_conllu
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import UD_ENGLISH_EWT
 from seqlab.datasets._store import load
 
@@ -41,21 +41,21 @@ def fetch_ud_english_ewt(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[list[tuple[str, ...]]], list[list[str]]]:
-    """English web text with parts of speech.
+    """Load English web text with parts of speech.
 
     Parameters
     ----------
     subset : {"train", "dev", "test", "all"}, default="train"
-        Which part; "all" is the three in this order.
+        The part to load; "all" is the three in this order.
     tagset : {"upos", "xpos"}, default="upos"
         Universal or Penn Treebank tags.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def fetch_ud_english_ewt(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------

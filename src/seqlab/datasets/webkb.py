@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._bunch import make_bunch
+from seqlab.datasets._helpers import make_bunch
 from seqlab.datasets._registry import WEBKB
 from seqlab.datasets._store import load
 
@@ -41,19 +41,19 @@ def fetch_webkb(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
 ) -> Bunch | tuple[list[sp.csr_matrix], list[NDArray[np.str_]]]:
-    """Graphs of web pages, one per school.
+    """Load graphs of web pages, one per school.
 
     Parameters
     ----------
     school : {"cornell", "texas", "washington", "wisconsin"}, optional
-        Only this one; all four by default.
+        The school to load; all four by default.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Whether to return only ``(data, target)``.
     data_home : path, optional
         Cache of downloads; by default ``$SEQLAB_HOME`` or the platform's cache folder.
-        ``$SEQLAB_DATA`` is looked at first.
+        ``$SEQLAB_DATA`` is searched first.
     download_if_missing : bool, default=True
-        Whether to download data that is nowhere on this machine.
+        Whether to download data that are not on this machine.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def fetch_webkb(
     Raises
     ------
     DatasetError
-        If the data cannot be had.
+        If the data are missing or invalid and cannot be downloaded.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
             return opened.read1
     if suffix in _MAGIC and head:
         raise ReadError(
-            name, None, f"the name ends in {suffix} but the content is not compressed so"
+            name, None, f"the name ends in {suffix} but the content is not in this format"
         )
     # read1 returns what a pipe has now, instead of waiting for a full block.
     return getattr(stream, "read1", stream.read)
