@@ -95,7 +95,7 @@ def test_gazetteer_does_not_read_the_next_sequence():
 def test_gazetteer_column_case_and_errors():
     model = Gazetteer({"tag": ["nn"]}, column=1, lower=True).fit()
     assert model.transform([[("a", "NN"), ("b", "DT")]])[0].toarray().tolist() == [[1, 0], [0, 0]]
-    with pytest.raises(InputError, match="reads column 1"):
+    with pytest.raises(InputError, match="has 1 column, but column 1 is needed"):
         model.transform([["a"]])
     with pytest.raises(InputError, match="must be a list of entries"):
         Gazetteer({"city": "Paris"}).fit()

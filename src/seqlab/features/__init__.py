@@ -9,25 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seqlab.features.brackets import BracketFeatures
-    from seqlab.features.conjunctions import Conjunctions
-    from seqlab.features.gazetteer import Gazetteer
-    from seqlab.features.lines import LineFeatures
-    from seqlab.features.templates import Templates
-    from seqlab.features.union import SequenceUnion
-    from seqlab.features.vectorizer import SequenceVectorizer
-    from seqlab.features.window import Window
+    from seqlab.features.brackets import BracketFeatures as BracketFeatures
+    from seqlab.features.conjunctions import Conjunctions as Conjunctions
+    from seqlab.features.gazetteer import Gazetteer as Gazetteer
+    from seqlab.features.lines import LineFeatures as LineFeatures
+    from seqlab.features.templates import Templates as Templates
+    from seqlab.features.union import SequenceUnion as SequenceUnion
+    from seqlab.features.vectorizer import SequenceVectorizer as SequenceVectorizer
+    from seqlab.features.window import Window as Window
 
-__all__ = [
-    "BracketFeatures",
-    "Conjunctions",
-    "Gazetteer",
-    "LineFeatures",
-    "SequenceUnion",
-    "SequenceVectorizer",
-    "Templates",
-    "Window",
-]
 _MODULE_OF_NAME = {
     "BracketFeatures": "brackets",
     "Conjunctions": "conjunctions",
@@ -38,6 +28,7 @@ _MODULE_OF_NAME = {
     "Templates": "templates",
     "Window": "window",
 }
+__all__ = sorted(_MODULE_OF_NAME)
 
 
 def __getattr__(name: str) -> Any:

@@ -55,9 +55,18 @@ class TokenBlock(NamedTuple):
 
     def column(self, number: int) -> Iterable[Any]:
         """Return the values of one column, token by token."""
+        if self.tokens and number >= self.width:
+            has = "1 column" if self.width == 1 else f"{self.width} columns"
+            raise InputError(f"{self.locate(0)} has {has}, but column {number} is needed")
         if self.tokens and isinstance(self.tokens[0], str):
             return self.tokens
         return map(itemgetter(number), self.tokens)
+
+    def positions(self) -> Codes:
+        """Return the number of steps before each step in its sequence."""
+        sizes = np.array(self.lengths, np.int64)
+        starts = np.cumsum(sizes) - sizes
+        return (np.arange(sizes.sum()) - np.repeat(starts, sizes)).astype(np.int32)
 
     def locate(self, step: int) -> str:
         """Return the place of a token in the input, as ``X[i][t]``."""

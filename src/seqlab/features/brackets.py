@@ -23,21 +23,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features._base import TokenTransformer
 from seqlab.features._token_columns import token_blocks
 from seqlab.features.templates import Templates
 
 Spec = list[tuple[int, int | str]]
 
 
-class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class BracketFeatures(TokenTransformer):
     """Features of open and close decisions over token columns.
 
     A sequence of T tokens becomes a sequence of 2T steps, the open and the close decision of each token
@@ -178,12 +176,6 @@ class BracketFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subcla
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "templates_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
     def _prepare(self, X: Any) -> tuple[Any, dict[str, Templates]]:
         """Return the tokens as a list, and unfitted templates for each kind of decision."""

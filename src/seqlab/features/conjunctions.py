@@ -13,19 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval
-from sklearn.utils.validation import check_is_fitted
 
-from seqlab.data.convert import as_sequences
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features.window import column_names
+from seqlab.features._base import MatrixTransformer
 
 
-class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class Conjunctions(MatrixTransformer):
     """Append products of features of the same step.
 
     Parameters
@@ -96,21 +91,11 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
 
     def transform(self, X: Any) -> Sequences:
         """Append the products learned in `fit`."""
-        check_is_fitted(self)
-        sequences, _ = as_sequences(X)
-        if sequences.n_features != self.n_features_in_:
-            raise InputError(
-                f"X has {sequences.n_features} features, but Conjunctions is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return self._append_products(sequences)
+        return self._append_products(self._check_columns(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features; a product is ``a&b``."""
-        check_is_fitted(self)
-        names = self.feature_names_ if input_features is None else list(input_features)
-        if len(names) != self.n_features_in_:
-            raise InputError(f"input_features should have {self.n_features_in_} names")
+        names = self._input_names(input_features)
         products = [
             "&".join(str(names[column]) for column in product if column >= 0)
             for product in self.products_.tolist()
@@ -120,10 +105,7 @@ class Conjunctions(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
     def _fit(self, X: Any) -> Sequences:
         from seqlab.features._kernels.code_tables import add_rows, count_slots
 
-        self._validate_params()
-        sequences, _ = as_sequences(X)
-        self.n_features_in_ = sequences.n_features
-        self.feature_names_ = column_names(sequences)
+        sequences = self._learn_columns(X)
         found = self._find_products(sequences)
         n_found = found.codes.shape[1]
         keys = np.empty((n_found, self.size), np.int32)

@@ -14,19 +14,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features._base import TokenTransformer
 from seqlab.features._token_columns import ColumnCoder, encode_column, token_blocks
 
 Phrase = tuple[int, ...]
 
 
-class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class Gazetteer(TokenTransformer):
     """Membership of tokens and phrases in given lists.
 
     Parameters
@@ -98,11 +96,6 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         columns: list[NDArray[np.int64]] = []
         n_steps = 0
         for block in token_blocks(X):
-            if block.width and self.column >= block.width:
-                raise InputError(
-                    f"{block.locate(0)} has {block.width} columns, "
-                    f"but the gazetteer reads column {self.column}"
-                )
             words = coder.codes(0, encode_column(coder, block, self.column))
             ends = np.repeat(np.cumsum(block.lengths), block.lengths)
             for number, entries in enumerate(lists):
@@ -124,8 +117,6 @@ class Gazetteer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
         tags.requires_fit = False
         return tags
 

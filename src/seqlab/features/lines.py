@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features._base import TokenTransformer
 from seqlab.features._line_patterns import BASIC_NAMES, basic_features
 from seqlab.features._token_columns import token_blocks
 from seqlab.features.window import Window
@@ -31,9 +31,7 @@ _N_TENTHS = 10
 _N_NEIGHBOURS = 2  # lines before, and lines after, whose features are added
 
 
-class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class LineFeatures(TokenTransformer):
     r"""Binary features of lines of text.
 
     Parameters
@@ -131,10 +129,6 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
         columns: list[list[int]] = []
         lengths: list[int] = []
         for block in token_blocks(X):
-            if block.width and self.column >= block.width:
-                raise InputError(
-                    f"{block.locate(0)} has {block.width} columns, but the line is column {self.column}"
-                )
             for step, line in enumerate(block.column(self.column)):
                 if not isinstance(line, str):
                     raise InputError(f"{block.locate(step)} is {line!r}, not a line of text")
@@ -157,8 +151,6 @@ class LineFeatures(  # type: ignore[call-arg]  # scikit-learn's __init_subclass_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
         tags.requires_fit = False
         return tags
 

@@ -15,18 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval
-from sklearn.utils.validation import check_is_fitted
 
-from seqlab.data.convert import as_sequences
-from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features._base import MatrixTransformer
 
 
-class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class Window(MatrixTransformer):
     """Append the features of neighbouring steps.
 
     Parameters
@@ -74,30 +69,20 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         X : Sequences, or list of matrices, one per sequence
         y : ignored
         """
-        self._fit(X)
+        self._learn_columns(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Sequences:
         """Append the features of neighbouring steps."""
-        return self._append_neighbours(self._fit(X))
+        return self._append_neighbours(self._learn_columns(X))
 
     def transform(self, X: Any) -> Sequences:
         """Append the features of neighbouring steps."""
-        check_is_fitted(self)
-        sequences, _ = as_sequences(X)
-        if sequences.n_features != self.n_features_in_:
-            raise InputError(
-                f"X has {sequences.n_features} features, but Window is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return self._append_neighbours(sequences)
+        return self._append_neighbours(self._check_columns(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns: ``name`` and ``name[-1]``; ``__BOS__[-1]`` for the boundary."""
-        check_is_fitted(self)
-        names = self.feature_names_ if input_features is None else list(input_features)
-        if len(names) != self.n_features_in_:
-            raise InputError(f"input_features should have {self.n_features_in_} names")
+        names = self._input_names(input_features)
         all_names = [str(name) for name in names]
         for distance in self._distances():
             all_names += [f"{name}[{distance:+d}]" for name in names]
@@ -107,13 +92,6 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
                 for distance in self._distances()
             ]
         return np.array(all_names, dtype=object)
-
-    def _fit(self, X: Any) -> Sequences:
-        self._validate_params()
-        sequences, _ = as_sequences(X)
-        self.n_features_in_ = sequences.n_features
-        self.feature_names_ = column_names(sequences)
-        return sequences
 
     def _distances(self) -> list[int]:
         return [*range(-self.before, 0), *range(1, self.after + 1)]
@@ -133,13 +111,6 @@ class Window(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         if sequences.is_sparse:
             return Sequences(sp.hstack(parts, format="csr"), offsets)
         return Sequences(np.hstack(parts), offsets)
-
-
-def column_names(sequences: Sequences) -> NDArray[np.object_]:
-    """Names of the columns, ``x0``, ``x1``, ... if the data have none."""
-    if sequences.feature_names is not None:
-        return sequences.feature_names
-    return np.array([f"x{column}" for column in range(sequences.n_features)], dtype=object)
 
 
 def _take_rows(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Any:

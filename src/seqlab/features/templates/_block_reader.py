@@ -69,7 +69,8 @@ class BlockReader:
         """Codes at each step of a block, shape (n_reads, n_steps); -1 if there is no value."""
         from seqlab.features._kernels.template_rows import read_codes
 
-        position, remaining = _positions(block.lengths)
+        position = block.positions()
+        remaining = np.repeat(np.array(block.lengths, np.int32) - 1, block.lengths) - position
         rows = {c: encode_column(coder, block, c) for c, coder in self._coders.items()}
         codes = {
             v: coder.codes(form, rows[self.plan.views[v].column])
@@ -102,12 +103,3 @@ class BlockReader:
             flags = np.append(flags, np.array(new, bool))
             self._ambiguous[view, separators] = flags, has_any
         return flags if has_any else None
-
-
-def _positions(lengths: list[int]) -> tuple[Codes, Codes]:
-    """Number of steps before and after each step in its sequence."""
-    sizes = np.array(lengths, np.int64)
-    starts = np.cumsum(sizes) - sizes
-    position = (np.arange(sizes.sum()) - np.repeat(starts, sizes)).astype(np.int32)
-    remaining = np.repeat(sizes - 1, sizes).astype(np.int32) - position
-    return position, remaining

@@ -16,18 +16,17 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.data.vocabulary import Vocabulary
+from seqlab.features._token_columns import Codes
 from seqlab.features.templates._block_reader import BlockReader
 from seqlab.features.templates._feature_table import FeatureTable
 from seqlab.features.templates._plan import Group
-
-Keys = NDArray[np.int32]
 
 
 class KeptFeatures(NamedTuple):
     """The features of a table that are frequent enough."""
 
     group: Group
-    keys: Keys  # (n_kept, n_placeholders)
+    keys: Codes  # (n_kept, n_placeholders)
     texts: Vocabulary
     kept_rows: NDArray[np.bool_]
     kept_texts: NDArray[np.bool_]
@@ -64,7 +63,9 @@ def prune_vocabularies(reader: BlockReader, kept: list[KeptFeatures]) -> list[Vo
     return vocabularies
 
 
-def check_keys(groups: Sequence[Group], tables: list[Keys], vocabularies: list[Vocabulary]) -> None:
+def check_keys(
+    groups: Sequence[Group], tables: list[Codes], vocabularies: list[Vocabulary]
+) -> None:
     """Check that all keys are positions in the vocabularies: kernels use them as indices."""
     for group, keys in zip(groups, tables, strict=True):
         limits = [] if group.by_text else [len(vocabularies[view]) for view in group.views]
@@ -79,7 +80,7 @@ def check_keys(groups: Sequence[Group], tables: list[Keys], vocabularies: list[V
 
 def feature_names(
     groups: Sequence[Group],
-    tables: list[Keys],
+    tables: list[Codes],
     texts: list[Vocabulary],
     vocabularies: list[Vocabulary],
 ) -> NDArray[np.object_]:
@@ -96,7 +97,7 @@ def feature_names(
     return np.concatenate(parts)
 
 
-def count_columns(tables: list[Keys], texts: list[Vocabulary]) -> int:
+def count_columns(tables: list[Codes], texts: list[Vocabulary]) -> int:
     """Return the total number of columns of all groups."""
     return sum(keys.shape[0] for keys in tables) + sum(map(len, texts))
 
@@ -116,7 +117,7 @@ class ColumnMap(NamedTuple):
         the features of a step are then found in the order of their columns.
     """
 
-    columns: NDArray[np.int32]
+    columns: Codes
     begins: NDArray[np.int64]
     text_begins: NDArray[np.int64]
     is_plain: bool
@@ -147,17 +148,8 @@ def make_column_map(
     )
 
 
-def first_steps(lengths: list[int]) -> NDArray[np.bool_]:
-    """Return a mask of the first step of each sequence."""
-    sizes = np.array(lengths, np.int64)
-    starts = np.cumsum(sizes) - sizes
-    first = np.zeros(int(sizes.sum()), bool)
-    first[starts[sizes > 0]] = True
-    return first
-
-
 def assemble(
-    blocks: Sequence[NDArray[np.int32]], lengths: list[int], column_map: ColumnMap, n_columns: int
+    blocks: Sequence[Codes], lengths: list[int], column_map: ColumnMap, n_columns: int
 ) -> Sequences:
     """Turn the feature numbers of all blocks, each (n_templates, n_steps), into one CSR matrix."""
     from seqlab.features._kernels.template_rows import fill_csr, fill_plain_csr

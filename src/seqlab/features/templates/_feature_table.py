@@ -79,12 +79,7 @@ class FeatureTable:
         add : bool
             Whether to add new features and to count all of them.
         """
-        from seqlab.features._kernels.code_tables import (
-            add_rows,
-            find_rows,
-            find_rows_dense,
-            find_rows_of_pairs,
-        )
+        from seqlab.features._kernels import code_tables
 
         for member, found in zip(self.group.members, out, strict=True):
             reads = np.array(member.reads, np.int64)
@@ -97,15 +92,17 @@ class FeatureTable:
                 found[:] = -1
             elif add:
                 self._reserve(codes.shape[1], reader)
-                self.n_rows = add_rows(
+                self.n_rows = code_tables.add_rows(
                     codes, reads, skip, self.keys, self._slots, self.counts, self.n_rows, found
                 )
             elif self._pair_slots.size:
-                find_rows_of_pairs(codes, reads, skip, self._pair_slots, found)
+                code_tables.find_rows_of_pairs(codes, reads, skip, self._pair_slots, found)
             elif self._dense_sizes.size:
-                find_rows_dense(codes, reads, skip, self._dense_sizes, self._slots, found)
+                code_tables.find_rows_dense(
+                    codes, reads, skip, self._dense_sizes, self._slots, found
+                )
             else:
-                find_rows(codes, reads, skip, self.keys, self._slots, found)
+                code_tables.find_rows(codes, reads, skip, self.keys, self._slots, found)
             if ambiguous.any():
                 self._look_up_texts(
                     codes, reads, ambiguous, member.literals, reader, found, add=add

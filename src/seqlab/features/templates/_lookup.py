@@ -9,11 +9,10 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.data.vocabulary import Vocabulary
-from seqlab.features._token_columns import TokenBlock
+from seqlab.features._token_columns import Codes, TokenBlock
 from seqlab.features.templates._block_reader import BlockReader
 from seqlab.features.templates._feature_columns import (
     ColumnMap,
-    Keys,
     check_keys,
     count_columns,
     make_column_map,
@@ -56,7 +55,7 @@ class Lookup(NamedTuple):
 
 def load_tables(
     groups: Sequence[Group],
-    keys: list[Keys],
+    keys: list[Codes],
     texts: list[Vocabulary],
     vocabularies: list[Vocabulary],
 ) -> FittedTables:

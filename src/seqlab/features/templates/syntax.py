@@ -167,13 +167,11 @@ def _parse_line(text: str, place: str, syntax: str) -> Template:
     where = f'template "{text}" ({place})'
     if text in FLAGS:
         return Template(text, place, (Read(-1, 0, "", FLAGS[text]),), (text, ""), True, False)
-    kind = text[0].lower() if syntax == "wapiti" else text[0]
-    if kind not in (("u", "b", "*") if syntax == "wapiti" else ("U", "B")):
-        raise InputError(
-            f"{where} must begin with U (label) or B (label pair)"
-            + (" or * (both)" if syntax == "wapiti" else "")
-            + f", not {text[0]!r}"
-        )
+    is_wapiti = syntax == "wapiti"
+    kind = text[0].lower() if is_wapiti else text[0]
+    if kind not in (("u", "b", "*") if is_wapiti else ("U", "B")):
+        kinds = "U (label) or B (label pair)" + (" or * (both)" if is_wapiti else "")
+        raise InputError(f"{where} must begin with {kinds}, not {text[0]!r}")
     shown = kind + text[1:]
     literals, reads, at = [], [], 0
     for match in _PLACEHOLDER.finditer(shown):
@@ -183,15 +181,9 @@ def _parse_line(text: str, place: str, syntax: str) -> Template:
     literals.append(shown[at:])
     for literal in literals:
         if "%" in literal:
-            stray = literal[literal.index("%") :][:16]
-            raise InputError(
-                f'{where}: cannot read "{stray}"; a value is %x[row,column]'
-                + (
-                    ', %t[row,column,"regex"] or %m[row,column,"regex"]'
-                    if syntax == "wapiti"
-                    else ""
-                )
-            )
+            unknown = literal[literal.index("%") :][:16]
+            more = ', %t[row,column,"regex"] or %m[row,column,"regex"]' if is_wapiti else ""
+            raise InputError(f'{where}: cannot read "{unknown}"; a value is %x[row,column]{more}')
     return Template(
         text, place, tuple(reads), tuple(literals), kind.lower() in "u*", kind.lower() in "b*"
     )

@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features._base import TokenTransformer
 from seqlab.features._token_columns import token_blocks
 from seqlab.features.templates._block_reader import BlockReader
 from seqlab.features.templates._feature_columns import (
     assemble,
     count_columns,
     feature_names,
-    first_steps,
     keep_frequent,
     make_column_map,
     prune_vocabularies,
@@ -47,9 +46,7 @@ from seqlab.features.templates.syntax import Template, parse_templates, resolve_
 _MAX_REMEMBERED_VALUES = 1 << 17
 
 
-class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class Templates(TokenTransformer):
     r"""Features of token columns, written as templates.
 
     At step ``t`` a template such as ``U05:%x[-1,0]/%x[0,1]`` gives a binary feature. Its name is the
@@ -280,12 +277,6 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "vocabularies_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the look-up tables and their lock, which are made on first use."""
         state = dict(super().__getstate__())
@@ -336,7 +327,7 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
                 )
             codes = reader.read(block)
             block_numbers = look_up_all(tables, codes, reader, None, add=True)
-            look_up_all(edge_tables, codes, reader, first_steps(block.lengths), add=True)
+            look_up_all(edge_tables, codes, reader, block.positions() == 0, add=True)
             lengths += block.lengths
             if keep:
                 numbers.append(block_numbers)
@@ -367,7 +358,7 @@ class Templates(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
         numbers = []
         for block in token_blocks(X):
             lengths += block.lengths
-            skip_first = first_steps(block.lengths) if edge else None
+            skip_first = block.positions() == 0 if edge else None
             with self._lock:  # the reader stores new values
                 lookup = self._get_lookup()
                 lookup.check_width(block, self.column_names_)

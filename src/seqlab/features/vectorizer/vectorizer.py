@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Integral, Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.data.string_table import StringTable
 from seqlab.data.vocabulary import Vocabulary
+from seqlab.features._base import SequenceTransformer
 from seqlab.features.vectorizer._dict_steps import DictColumns, UnsupportedValueError, encode_dicts
 from seqlab.features.vectorizer._step_reader import StepReader, raise_unsupported
 from seqlab.features.vectorizer._step_rows import (
@@ -36,9 +36,7 @@ from seqlab.features.vectorizer._step_rows import (
 )
 
 
-class SequenceVectorizer(  # type: ignore[call-arg]  # scikit-learn's __init_subclass__
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
-):
+class SequenceVectorizer(SequenceTransformer):
     """Turn sequences of dicts or of bags of strings into `Sequences`.
 
     In a dict, a string value gives the feature ``name=value`` with weight 1; True gives ``name`` with

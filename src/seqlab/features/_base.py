@@ -1,0 +1,68 @@
+"""Base classes of the transformers: one for any input, one for tokens, one for feature matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from seqlab.data.convert import as_sequences
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
+
+
+class SequenceTransformer(TransformerMixin, BaseEstimator):
+    """A transformer that returns `Sequences`, which scikit-learn's `set_output` cannot convert."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
+
+
+class TokenTransformer(SequenceTransformer):
+    """A transformer of sequences of tokens."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+class MatrixTransformer(SequenceTransformer):
+    """A transformer of sequences of feature vectors, which remembers the columns of its input.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_ : ndarray of object
+        Names of the columns of the input, ``x0``, ``x1``, ... if it has none.
+    """
+
+    def _learn_columns(self, X: Any) -> Sequences:
+        self._validate_params()
+        sequences, _ = as_sequences(X)
+        self.n_features_in_ = sequences.n_features
+        names = sequences.feature_names
+        default = [f"x{column}" for column in range(sequences.n_features)]
+        self.feature_names_ = np.array(default, dtype=object) if names is None else names
+        return sequences
+
+    def _check_columns(self, X: Any) -> Sequences:
+        check_is_fitted(self)
+        sequences, _ = as_sequences(X)
+        if sequences.n_features != self.n_features_in_:
+            raise InputError(
+                f"X has {sequences.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return sequences
+
+    def _input_names(self, input_features: Any) -> NDArray[np.object_] | list[Any]:
+        check_is_fitted(self)
+        names = self.feature_names_ if input_features is None else list(input_features)
+        if len(names) != self.n_features_in_:
+            raise InputError(f"input_features should have {self.n_features_in_} names")
+        return names
