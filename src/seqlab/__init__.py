@@ -1,7 +1,7 @@
-"""seqlab: label sequences, in scikit-learn manners.
+"""seqlab: sequence labelling with a scikit-learn-compatible API.
 
-Public names are loaded on first use, so that a bare ``import seqlab`` stays fast and imports
-neither scikit-learn nor numba.
+Public names are imported on first use, so that ``import seqlab`` is fast and loads neither
+scikit-learn nor numba.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_HOME_OF_NAME = {
+_MODULE_OF_NAME = {
     "ClassifierHMM": "seqlab.models.combinators",
     "HMM": "seqlab.models.hmm",
     "IndependentLabeler": "seqlab.meta.independent",
@@ -31,7 +31,7 @@ _HOME_OF_NAME = {
     "load": "seqlab.persistence",
     "save": "seqlab.persistence",
 }
-_ROOMS = frozenset(
+_SUBPACKAGES = frozenset(
     {
         "data",
         "datasets",
@@ -48,18 +48,18 @@ _ROOMS = frozenset(
     }
 )
 
-__all__ = sorted([*_HOME_OF_NAME, "__version__"])
+__all__ = sorted([*_MODULE_OF_NAME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF_NAME:
-        value = getattr(import_module(_HOME_OF_NAME[name]), name)
+    if name in _MODULE_OF_NAME:
+        value = getattr(import_module(_MODULE_OF_NAME[name]), name)
         globals()[name] = value
         return value
-    if name in _ROOMS:
+    if name in _SUBPACKAGES:
         return import_module(f"seqlab.{name}")
     raise AttributeError(f"module 'seqlab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *_SUBPACKAGES])

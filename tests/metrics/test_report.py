@@ -1,4 +1,4 @@
-"""Reports: numbers against seqeval and scikit-learn, forms, intervals."""
+"""Reports: agreement with seqeval and scikit-learn, output forms, intervals."""
 
 import builtins
 
@@ -22,7 +22,7 @@ def tags():
     return gold, pred
 
 
-def test_span_rows_are_those_of_seqeval(tags):
+def test_span_rows_equal_seqeval(tags):
     rows = span_report(*tags).to_dict()
     peer = seqeval_report(*tags, output_dict=True)
     assert list(rows) == ["X", "Y", *AVERAGES]
@@ -31,7 +31,7 @@ def test_span_rows_are_those_of_seqeval(tags):
         assert list(row.values()) == pytest.approx(theirs)
 
 
-def test_token_rows_are_those_of_scikit_learn(tags):
+def test_token_rows_equal_scikit_learn(tags):
     flat = [sum(y, []) for y in map(list, tags)]  # noqa: RUF017
     rows = token_report(*tags).to_dict()
     peer = sklearn_report(*flat, output_dict=True)
@@ -54,7 +54,7 @@ def test_text():
     assert "0.67" in report.to_text(digits=2)
 
 
-def test_text_with_intervals_lines_up(tags):
+def test_text_with_intervals_is_aligned(tags):
     report = span_report(*tags, confidence=0.9, n_resamples=50, random_state=0)
     for digits in (2, 4, 6):
         lines = report.to_text(digits).splitlines()
@@ -85,7 +85,7 @@ def test_frame_without_pandas(tags, monkeypatch):
         span_report(*tags).to_frame()
 
 
-def test_intervals_are_those_of_the_single_metric(tags):
+def test_intervals_equal_those_of_the_single_metric(tags):
     report = span_report(*tags, confidence=0.95, n_resamples=200, random_state=3)
     interval = bootstrap_interval(*tags, "span_f1", n_resamples=200, random_state=3)
     row = report.to_dict()["micro avg"]
@@ -109,7 +109,7 @@ def test_an_interval_of_a_report_without_phrases_is_zero():
     assert rows["micro avg"]["f1_interval"] == (0.0, 0.0)
 
 
-def test_same_seed_same_intervals(tags):
+def test_equal_seeds_give_equal_intervals(tags):
     kwargs = {"confidence": 0.9, "n_resamples": 20}
     one, two = (token_report(*tags, random_state=7, **kwargs).intervals for _ in range(2))
     np.testing.assert_array_equal(one, two)
@@ -125,8 +125,8 @@ def test_nothing_to_report():
     assert len(report.to_frame()) == 3
 
 
-def test_bad_confidence(tags):
-    with pytest.raises(InputError, match="confidence must lie between 0 and 1, got 95"):
+def test_invalid_confidence(tags):
+    with pytest.raises(InputError, match="confidence must be between 0 and 1, got 95"):
         span_report(*tags, confidence=95)
     with pytest.raises(InputError, match="needs at least two, got 1"):
         span_report([["O"]], [["O"]], confidence=0.9)

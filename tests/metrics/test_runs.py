@@ -1,4 +1,4 @@
-"""Runs: hand values, a second implementation by enumeration, invariants, errors."""
+"""Runs: values computed by hand, a second implementation by enumeration, invariants, errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_runs_of_a_sequence():
     assert [run.label for run in label_runs([True, False, False])] == [True, False]
 
 
-def test_hand_values():
+def test_values_computed_by_hand():
     assert run_f1([GOLD], [LATE]) == pytest.approx(1 / 3)  # only the last run is exact
     assert run_f1([GOLD], [LATE], overlap=0.75) == 1.0
     assert run_f1([GOLD], [LATE], overlap=0.8) == pytest.approx(2 / 3)
@@ -53,9 +53,9 @@ def test_hand_values():
     assert run_f1([GOLD], [LATE], ignore="t") == 0.0
     assert border_f1([GOLD], [LATE]) == 0.5
     assert border_f1([GOLD], [LATE], tolerance=1) == 1.0
-    assert border_f1([["t", "t"]], [["t", "t"]]) == 1.0  # nothing to miss
+    assert border_f1([["t", "t"]], [["t", "t"]]) == 1.0  # no borders
     assert border_f1([["t", "t"]], [["t", "s"]]) == 0.0
-    # A border into another label is another border.
+    # Borders to different labels do not match.
     assert border_f1([["a", "b"]], [["a", "c"]], tolerance=5) == 0.0
 
 
@@ -147,12 +147,12 @@ def test_an_interval_of_perfect_borders_is_one():
         assert bootstrap_interval(labels, labels, "border_f1", random_state=0) == (1.0, 1.0, 1.0)
 
 
-def test_bad_input():
+def test_invalid_input():
     for overlap in (0.5, 1.2):
         with pytest.raises(InputError, match="overlap must be above"):
             run_f1([GOLD], [LATE], overlap=overlap)
     for tolerance in (-1, 0.5):
-        with pytest.raises(InputError, match="tolerance must be a count"):
+        with pytest.raises(InputError, match="tolerance must be a number of steps"):
             border_f1([GOLD], [LATE], tolerance=tolerance)
     with pytest.raises(InputError, match=r"y_true\[0\] has 15 labels but y_pred\[0\] has 14"):
         run_report([GOLD], [LATE[:-1]])

@@ -49,7 +49,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("scorer", "metric"), PAIRS)
-def test_scores_are_those_of_the_metric(scorer, metric):
+def test_scores_equal_the_metric(scorer, metric):
     model = Echo().fit(X, Y)
     assert scorer(model, X, Y) == pytest.approx(metric(Y, model.predict(X)))
     scores = cross_val_score(model, X, Y, scoring=scorer, cv=3)
@@ -57,7 +57,7 @@ def test_scores_are_those_of_the_metric(scorer, metric):
 
 
 @pytest.mark.parametrize(("scorer", "metric"), PAIRS)
-def test_survive_pickle_copy_and_clone(scorer, metric):
+def test_pickle_copy_and_clone_keep_the_scorer(scorer, metric):
     model = Echo().fit(X, Y)
     for other in (
         pickle.loads(pickle.dumps(scorer)),
@@ -99,14 +99,14 @@ def test_weights_through_metadata_routing():
     np.testing.assert_allclose(scores, [expected] * 3)
 
 
-def test_wrong_parameters_fail_at_once():
+def test_invalid_parameters_are_an_error_at_once():
     with pytest.raises(InputError, match="did you mean 'IOB2'"):
         span_f1_scorer("BIO")
     with pytest.raises(InputError, match="average must be one of"):
         span_f1_scorer(average=None)
 
 
-def test_import_is_light():
+def test_import_loads_no_large_packages():
     code = (
         "import sys, seqlab.metrics;"
         "heavy = {'numba', 'sklearn', 'pandas', 'scipy.stats'} & set(sys.modules);"

@@ -1,4 +1,4 @@
-"""Significance: hand values, scipy, fast path against the plain bootstrap."""
+"""Significance: values computed by hand, SciPy, and resampled counts against the plain bootstrap."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
 
 def labelings(n_sequences=25, seed=0):
-    """Gold labels, a fair system and a worse one."""
+    """Gold labels, a good system and a worse one."""
     rng = np.random.default_rng(seed)
     gold = [rng.choice(NAMES, size=rng.integers(1, 7)).tolist() for _ in range(n_sequences)]
 
@@ -37,7 +37,7 @@ def labelings(n_sequences=25, seed=0):
     return gold, noisy(0.8), noisy(0.5)
 
 
-def test_sign_test_hand_values():
+def test_sign_test_values_computed_by_hand():
     assert sign_test(9, 1).p_value == pytest.approx(11 / 1024)
     assert sign_test(5, 0).p_value == pytest.approx(1 / 32)
     assert sign_test(0, 5).p_value == 1.0
@@ -46,7 +46,7 @@ def test_sign_test_hand_values():
     assert sign_test(0, 0).p_value == 1.0
 
 
-def test_sign_test_drops_ties():
+def test_sign_test_ignores_ties():
     result = sign_test([0.9, 0.8, 0.7, 0.6], np.array([0.8, 0.9, 0.7, 0.5]))
     assert result == (pytest.approx(0.5), 2, 1, 1)
     assert sign_test([1, 1], [1, 1]) == (1.0, 0, 0, 2)
@@ -62,14 +62,14 @@ def test_sign_test_drops_ties():
         ([0.1, np.nan], [0.2, 0.3], "NaN"),
     ],
 )
-def test_sign_test_bad_input(a, b, message):
+def test_sign_test_invalid_input(a, b, message):
     with pytest.raises(InputError, match=message):
         sign_test(a, b)
     with pytest.raises(InputError, match="alternative"):
         sign_test(1, 2, alternative="more")
 
 
-def test_mcnemar_hand_values():
+def test_mcnemar_values_computed_by_hand():
     gold = [["a"] * 20]
     a = [["a"] * 10 + ["b"] * 2 + ["a"] * 8]  # wrong at 10, 11
     b = [["b"] * 8 + ["a"] * 4 + ["a"] * 8]  # wrong at 0 .. 7
@@ -91,7 +91,7 @@ def test_mcnemar_without_discordant_steps():
     assert (two.statistic, two.p_value) == (0.0, 1.0)
 
 
-def test_mcnemar_bad_input():
+def test_mcnemar_invalid_input():
     with pytest.raises(InputError, match=r"y_true\[0\] has 1 labels but y_b\[0\] has 2"):
         mcnemar_test([["a"]], [["a"]], [["a", "b"]])
     with pytest.raises(InputError, match="method must be 'exact' or 'chi2'"):
@@ -114,7 +114,7 @@ METRICS = [
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_counts_give_what_recomputing_gives(metric):
+def test_resampled_counts_equal_recomputed_metrics(metric):
     gold, a, b = labelings()
     kwargs = {"n_resamples": 40, "random_state": 5}
     fast = paired_bootstrap(gold, a, b, metric, **kwargs)
@@ -131,7 +131,7 @@ RARE = [["B-X"], *[["O"]] * 9]  # about every third resample contains no phrase
 @pytest.mark.parametrize(
     "metric", [span_f1, partial(span_f1, average="macro"), partial(token_accuracy, ignore="O")]
 )
-def test_resamples_with_nothing_to_score_are_left_out(metric):
+def test_resamples_with_nothing_to_score_are_ignored(metric):
     interval = bootstrap_interval(RARE, RARE, metric, random_state=0)
     assert interval == (1.0, 1.0, 1.0)
     wrong = [["O"]] * 10
@@ -139,7 +139,7 @@ def test_resamples_with_nothing_to_score_are_left_out(metric):
     assert (paired.difference, paired.low, paired.high) == (1.0, 1.0, 1.0)
 
 
-def test_data_with_nothing_to_score_have_the_score_zero():
+def test_data_with_nothing_to_score_have_score_zero():
     nothing = [["O"]] * 5
     assert bootstrap_interval(nothing, nothing, n_resamples=20) == (0.0, 0.0, 0.0)
     assert paired_bootstrap(nothing, nothing, nothing, n_resamples=20).p_value == 1.0
@@ -180,7 +180,7 @@ def test_bootstrap_agrees_with_the_normal_approximation():
     assert high == pytest.approx(score + half, abs=0.006)
 
 
-def test_p_values_are_uniform_enough_under_the_null():
+def test_p_values_are_uniform_under_the_null_hypothesis():
     p_values = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -194,13 +194,13 @@ def test_p_values_are_uniform_enough_under_the_null():
     assert stats.kstest(p_values, "uniform").pvalue > 0.001
 
 
-def test_resamples_come_in_blocks(monkeypatch):
+def test_resamples_are_drawn_in_blocks(monkeypatch):
     monkeypatch.setattr("seqlab.metrics._bootstrap._BLOCK", 30)
     blocks = list(draw(10, 8, np.random.default_rng(0)))
     assert [block.shape for block in blocks] == [(3, 10), (3, 10), (2, 10)]
 
 
-def test_bootstrap_bad_input():
+def test_bootstrap_invalid_input():
     gold, a, b = labelings()
     with pytest.raises(InputError, match=r"unknown metric 'f1' \(metrics: border_f1, macro_recall"):
         bootstrap_interval(gold, a, "f1")

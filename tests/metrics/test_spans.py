@@ -1,4 +1,4 @@
-"""Span scores: hand examples, symmetry, and equality with seqeval."""
+"""Span scores: examples computed by hand, symmetry, and equality with seqeval."""
 
 from itertools import chain
 
@@ -38,7 +38,7 @@ def tag_pairs(draw, scheme, types=("X", "Y", "NP-SBJ", None)):
     ]
     tag = st.sampled_from(tags)
     gold = draw(st.lists(st.lists(tag, min_size=1, max_size=8), min_size=1, max_size=4))
-    # A prediction that agrees now and then, else nothing would ever be right.
+    # Every other predicted tag is the gold one; random tags would hardly ever be right.
     pred = [[g if draw(st.booleans()) else draw(tag) for g in sequence] for sequence in gold]
     return gold, pred
 
@@ -92,7 +92,7 @@ def test_equals_seqeval_in_strict_mode(scheme, peer_scheme, data):
 @pytest.mark.parametrize("scheme", LETTERS)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_counts_are_those_of_the_phrases(scheme, strict, data):
+def test_counts_equal_those_of_the_phrases(scheme, strict, data):
     gold, pred = data.draw(tag_pairs(scheme))
     counts = span_counts(gold, pred, scheme, strict)
     table = counts.matrix.toarray().reshape(len(gold), len(counts.types), 3)
@@ -109,9 +109,9 @@ def test_counts_are_those_of_the_phrases(scheme, strict, data):
 @given(tag_pairs("IOB2"))
 def test_swapping_gold_and_prediction(pair):
     gold, pred = pair
-    forth, back = span_precision_recall_f1(gold, pred), span_precision_recall_f1(pred, gold)
-    assert forth.f1 == pytest.approx(back.f1)
-    assert forth.precision == pytest.approx(back.recall)
+    scores, swapped = span_precision_recall_f1(gold, pred), span_precision_recall_f1(pred, gold)
+    assert scores.f1 == pytest.approx(swapped.f1)
+    assert scores.precision == pytest.approx(swapped.recall)
     assert span_f1(gold, pred, average="macro") == pytest.approx(
         span_f1(pred, gold, average="macro")
     )
@@ -134,7 +134,7 @@ def test_forms_and_single_scores_agree(pair):
     assert doubled.support == 2 * scores.support
 
 
-def test_hand_sentence():
+def test_sentence_computed_by_hand():
     gold = [["B-NP", "I-NP", "O", "B-VP", "B-NP"]]
     pred = [["B-NP", "I-NP", "B-PP", "B-VP", "B-VP"]]
     # Right: NP 0:2 and VP 3:4 of four predicted and three gold phrases.
@@ -168,7 +168,7 @@ def test_types_unseen_in_gold_are_errors():
     assert span_precision_recall_f1([["B-X", "O"]], [["B-X", "B-NEW"]]).precision == 0.5
 
 
-def test_bad_input():
+def test_invalid_input():
     with pytest.raises(InputError, match=r"tag 'E-X' at y_pred\[1\]\[1\] does not belong to IOB2"):
         span_f1([["O"], ["O", "O"]], [["O"], ["O", "E-X"]])
     with pytest.raises(InputError, match=r"tag 7 at y_true\[1\] does not belong"):

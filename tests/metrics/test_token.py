@@ -1,4 +1,4 @@
-"""Token and sequence scores, confusion matrix, error at the best threshold, bad input."""
+"""Token and sequence scores, confusion matrix, error at the best threshold, invalid input."""
 
 from itertools import chain
 
@@ -94,7 +94,7 @@ def test_forms_of_the_input_agree(case):
 
 
 @given(labelings(), st.data())
-def test_weights_repeat_sequences(case, data):
+def test_integer_weights_equal_repeated_sequences(case, data):
     gold, pred = case
     weight = [data.draw(st.integers(0, 2)) for _ in gold[:-1]] + [1]
     repeated = [
@@ -118,7 +118,7 @@ def test_ignore():
     assert macro_recall(gold, pred, ignore={"idle", "eat"}) == 1.0
     rows = token_report(gold, pred, ignore="idle").to_dict()
     assert "idle" not in rows
-    assert rows["cook"]["precision"] == 0.5  # the idle step still counts against it
+    assert rows["cook"]["precision"] == 0.5  # the idle step still counts as an error
     with pytest.raises(InputError, match="no label to score"):
         token_accuracy(gold, pred, ignore=["idle", "cook", "eat"])
 
@@ -162,7 +162,7 @@ def test_confusion_with_chosen_labels():
         (None, [["a"]], "y_true must be a list of label sequences, got NoneType"),
     ],
 )
-def test_bad_input_is_named(gold, pred, message):
+def test_invalid_input_is_named(gold, pred, message):
     for metric in (token_accuracy, macro_recall, sequence_accuracy, confusion, span_f1):
         with pytest.raises(InputError, match=message):
             metric(gold, pred)
@@ -177,13 +177,13 @@ def test_nothing_to_score():
     assert sequence_accuracy([[], []], [[], []]) == 1.0
 
 
-def test_bad_lengths_and_weights():
+def test_invalid_lengths_and_weights():
     with pytest.raises(InputError, match="sum to the 3 labels"):
         token_accuracy(["a"] * 3, ["a"] * 3, lengths=[1, 1])
     for lengths in (3, [1.5, 2.5], "3", ["3"], [4, -1]):
         with pytest.raises(InputError, match="lengths"):
             token_accuracy(["a"] * 3, ["a"] * 3, lengths=lengths)
-    with pytest.raises(InputError, match="belongs to stacked labels"):
+    with pytest.raises(InputError, match="is for stacked labels"):
         token_accuracy([["a"]], [["a"]], lengths=[1])
     with pytest.raises(InputError, match=r"shape \(1,\) but there are 2 sequences"):
         token_accuracy([["a"], ["b"]], [["a"], ["b"]], sample_weight=[1.0])
@@ -215,7 +215,7 @@ def test_min_error_threshold_forms_and_errors():
         min_error_threshold([0, 1, 2], [0.1, 0.2, 0.3])
     with pytest.raises(InputError, match="score 1 is not finite"):
         min_error_threshold([0, 1], [0.1, np.nan])
-    with pytest.raises(InputError, match="say which label is pos_label"):
+    with pytest.raises(InputError, match="pos_label must be set"):
         min_error_threshold(["a"], [0.1])
     with pytest.raises(InputError, match="2 labels but there are 1 scores"):
         min_error_threshold([0, 1], [0.1])

@@ -26,6 +26,19 @@ def _towns(text: str) -> tuple[Town, ...]:
     return tuple(Town(name, region, code) for name, region, code in rows)
 
 
+def _variants(text: str) -> tuple[tuple[str, ...], ...]:
+    """Entries with several spellings, separated by spaces."""
+    return tuple(tuple(entry.split()) for entry in text.split(";"))
+
+
+ROADS = _variants("""
+Street St St.; Avenue Ave Ave. Av; Road Rd Rd.; Drive Dr Dr.; Lane Ln Ln.; Boulevard Blvd Blvd.;
+Court Ct Ct.; Place Pl Pl.; Terrace Ter; Way; Parkway Pkwy; Highway Hwy; Circle Cir; Square Sq
+""")
+UK_ROADS = _variants("""
+Street St; Road Rd; Lane; Close; Avenue Ave; Gardens Gdns; Crescent Cres; Terrace; Way; Square;
+Hill; Mews; Row
+""")
 ENGLISH_STREETS = _words("""
 Oak; Maple; Cedar; Elm; Pine; Willow; Birch; Chestnut; Walnut; Hickory; Magnolia; Juniper; Sycamore;
 Laurel; Holly; Ash Grove; Main; High; Church; Mill; Station; Park; Victoria; Queen; King; Prince;

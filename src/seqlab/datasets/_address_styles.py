@@ -92,39 +92,6 @@ def recipient(draw: Draw, country: str) -> list[Part]:
     return [Part(name, "Recipient"), BREAK]
 
 
-_ROADS = (
-    ("Street", "St", "St."),
-    ("Avenue", "Ave", "Ave.", "Av"),
-    ("Road", "Rd", "Rd."),
-    ("Drive", "Dr", "Dr."),
-    ("Lane", "Ln", "Ln."),
-    ("Boulevard", "Blvd", "Blvd."),
-    ("Court", "Ct", "Ct."),
-    ("Place", "Pl", "Pl."),
-    ("Terrace", "Ter"),
-    ("Way",),
-    ("Parkway", "Pkwy"),
-    ("Highway", "Hwy"),
-    ("Circle", "Cir"),
-    ("Square", "Sq"),
-)
-_UK_ROADS = (
-    ("Street", "St"),
-    ("Road", "Rd"),
-    ("Lane",),
-    ("Close",),
-    ("Avenue", "Ave"),
-    ("Gardens", "Gdns"),
-    ("Crescent", "Cres"),
-    ("Terrace",),
-    ("Way",),
-    ("Square",),
-    ("Hill",),
-    ("Mews",),
-    ("Row",),
-)
-
-
 def _english_street(draw: Draw, roads: Sequence[Sequence[str]]) -> str:
     return f"{draw.pick(names.ENGLISH_STREETS)} {draw.pick(draw.pick(roads))}"
 
@@ -143,7 +110,7 @@ def united_states(draw: Draw) -> list[Part]:
         box = draw.pick(("PO Box", "P.O. Box", "P O Box", "Box"))
         parts += [Part(f"{box} {draw.number(1, 9999)}", "POBox"), BREAK]
     else:
-        street = _english_street(draw, _ROADS)
+        street = _english_street(draw, names.ROADS)
         if draw.chance(0.25):
             side = draw.pick(("N", "S", "E", "W", "N.", "North", "West"))
             street = f"{side} {street}"
@@ -179,7 +146,7 @@ def united_kingdom(draw: Draw) -> list[Part]:
         parts += [Part(draw.pick(names.BUILDINGS), "Building"), BREAK]
     if draw.chance(0.95) or not parts:
         parts.append(Part(_house(draw), "HouseNumber"))
-    parts += [Part(_english_street(draw, _UK_ROADS), "Street"), BREAK]
+    parts += [Part(_english_street(draw, names.UK_ROADS), "Street"), BREAK]
     parts.append(Part(town.name, "City"))
     if town.region and draw.chance(0.4):
         parts += [BREAK, Part(town.region, "Region")]
@@ -251,7 +218,7 @@ def canada(draw: Draw) -> list[Part]:
     parts: list[Part] = []
     if draw.chance(0.15):
         parts += [Part(f"Unit {draw.number(1, 99)}", "Unit"), BREAK]
-    street = _english_street(draw, _ROADS)
+    street = _english_street(draw, names.ROADS)
     if draw.chance(0.25):
         street += " " + draw.pick(("W", "E", "West", "East"))
     parts += [Part(_house(draw, long=True), "HouseNumber"), Part(street, "Street"), BREAK]
@@ -275,7 +242,11 @@ def australia(draw: Draw) -> list[Part]:
         parts += [Part(f"Level {draw.number(1, 40)}", "Unit"), BREAK]
     elif draw.chance(0.25):
         number = f"{draw.number(1, 20)}/{number}"
-    parts += [Part(number, "HouseNumber"), Part(_english_street(draw, _UK_ROADS), "Street"), BREAK]
+    parts += [
+        Part(number, "HouseNumber"),
+        Part(_english_street(draw, names.UK_ROADS), "Street"),
+        BREAK,
+    ]
     parts += [Part(town.name, "City"), Part(town.region, "Region")]
     parts.append(Part(town.code + draw.digits(2), "Postcode"))
     if draw.chance(0.25):

@@ -67,17 +67,12 @@ CONLL2000 = DataSet(
     labels="23 IOB2 tags",
     terms="none stated; text of the Penn Treebank (LDC): research use",
     home="https://github.com/nltk/nltk_data",
-    files=(
-        DataFile(
-            "train.txt",
-            "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
-            Source(f"{_NLTK}/conll2000.zip", "conll2000/train.txt"),
-        ),
-        DataFile(
-            "test.txt",
-            "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
-            Source(f"{_NLTK}/conll2000.zip", "conll2000/test.txt"),
-        ),
+    files=tuple(
+        DataFile(f"{part}.txt", sha, Source(f"{_NLTK}/conll2000.zip", f"conll2000/{part}.txt"))
+        for part, sha in (
+            ("train", "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea"),
+            ("test", "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628"),
+        )
     ),
 )
 
@@ -128,17 +123,12 @@ NETTALK = DataSet(
     labels="51 phonemes x 5 stress marks (163 pairs)",
     terms="non-commercial research only",
     home="https://github.com/umqadir/nettalk",
-    files=(
-        DataFile(
-            "nettalk.data",
-            "bf5628ee4368e5348e22189a9e2236bf86853363dd5832d07f6d7223b614f8ab",
-            Source(f"{_NETTALK}/nettalk.data"),
-        ),
-        DataFile(
-            "nettalk.list",
-            "07c47f92dba791e5525b757ee5797953bb42b50a7de5937dd3af5cb0e112b856",
-            Source(f"{_NETTALK}/nettalk.list"),
-        ),
+    files=tuple(
+        DataFile(path, sha, Source(f"{_NETTALK}/{path}"))
+        for path, sha in (
+            ("nettalk.data", "bf5628ee4368e5348e22189a9e2236bf86853363dd5832d07f6d7223b614f8ab"),
+            ("nettalk.list", "07c47f92dba791e5525b757ee5797953bb42b50a7de5937dd3af5cb0e112b856"),
+        )
     ),
 )
 
@@ -151,17 +141,12 @@ KASTEREN = DataSet(
     labels="7 activities + idle",
     terms="none stated; cite van Kasteren et al. (2008)",
     home="https://github.com/tcsvn/pyadlml",
-    files=(
-        DataFile(
-            "house_a_2008/kasterenActData.txt",
-            "36f600f1fa47b98b7ea332b9762a3d2a67e86beea61e315fbff763a985bfdbc2",
-            Source(f"{_KASTEREN}/kasterenActData.txt"),
-        ),
-        DataFile(
-            "house_a_2008/kasterenSenseData.txt",
-            "6c8f828a1f121eeea449e354e30964d34339de0723223619d3d2b8458fcbb24c",
-            Source(f"{_KASTEREN}/kasterenSenseData.txt"),
-        ),
+    files=tuple(
+        DataFile(f"house_a_2008/kasteren{part}.txt", sha, Source(f"{_KASTEREN}/kasteren{part}.txt"))
+        for part, sha in (
+            ("ActData", "36f600f1fa47b98b7ea332b9762a3d2a67e86beea61e315fbff763a985bfdbc2"),
+            ("SenseData", "6c8f828a1f121eeea449e354e30964d34339de0723223619d3d2b8458fcbb24c"),
+        )
     ),
 )
 

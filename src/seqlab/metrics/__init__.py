@@ -1,4 +1,4 @@
-"""How good is a labeling: token, sequence and span scores, reports, scorers, significance."""
+"""Evaluation: token, sequence, span and run scores, reports, scorers and significance tests."""
 
 from seqlab.metrics.report import Report, span_report, token_report
 from seqlab.metrics.runs import (

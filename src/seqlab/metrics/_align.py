@@ -1,8 +1,8 @@
-"""Two labelings of the same data, put side by side as integer codes.
+"""Two labelings of the same data as integer codes.
 
-Every metric begins here: labels are coded once, lengths are checked once, and the rest is array
-arithmetic. Labels may be any hashable values but missing ones (None, NaN); those that occur in one
-of the two labelings only are labels like all others and simply never agree.
+Every metric begins here: labels are encoded once, lengths are checked once, and the rest is array
+arithmetic. Labels may be any hashable values except missing ones (None, NaN). A label that occurs in only
+one of the labelings is a label like the others, which never agrees.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Aligned(NamedTuple):
-    """Coded labels of all sequences, stacked.
+    """Encoded labels of all sequences, stacked.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Aligned(NamedTuple):
     true, pred : integer arrays of shape (n_steps,)
     offsets : integer array of shape (n_sequences + 1,)
     names : (str, str)
-        What the user calls the two labelings, for errors.
+        Names of the two labelings in error messages.
     stacked : bool
-        Whether the labels came as one flat array.
+        Whether the labels were given as one flat array.
     """
 
     labels: list[Any]
@@ -54,7 +54,7 @@ class Aligned(NamedTuple):
         return np.repeat(np.arange(self.n_sequences), np.diff(self.offsets))
 
     def first_place(self, code: int) -> str:
-        """Where a label stands first, as the user would write it: ``y_pred[3][5]``."""
+        """Position of the first occurrence of a label, such as ``y_pred[3][5]``."""
         for name, codes in zip(self.names, (self.true, self.pred), strict=True):
             steps = np.flatnonzero(codes == code)
             if steps.size:
@@ -69,16 +69,16 @@ def align(
     lengths: ArrayLike | None = None,
     names: tuple[str, str] = ("y_true", "y_pred"),
 ) -> Aligned:
-    """Code two labelings and check that they have the same shape.
+    """Encode two labelings and check that they have the same lengths.
 
     Parameters
     ----------
     y_true, y_pred : lists of label sequences, 2-D arrays, or flat sequences of labels
-        A flat sequence is the stacked form: one sequence, or several with ``lengths``.
+        A flat sequence is one sequence, or several stacked ones if ``lengths`` is given.
     lengths : array of shape (n_sequences,), optional
-        Steps per sequence; for the stacked form only.
+        Steps per sequence, for stacked labels.
     names : (str, str)
-        How errors call the two.
+        Names of the two labelings in error messages.
     """
     flat_true, lengths_true = flatten_labels(y_true, names[0])
     flat_pred, lengths_pred = flatten_labels(y_pred, names[1])
@@ -95,7 +95,7 @@ def align(
             )
         offsets = _offsets_of_lengths(lengths, len(flat_true))
     elif lengths is not None:
-        raise InputError("lengths= belongs to stacked labels, but these are a list of sequences")
+        raise InputError("lengths= is for stacked labels, but these are a list of sequences")
     else:
         _check_lengths(lengths_true, lengths_pred, names)
         offsets = _offsets_of_lengths(lengths_true, len(flat_true))
@@ -113,7 +113,7 @@ def align(
 
 
 def place_of(step: int, name: str, offsets: Ints, stacked: bool) -> str:
-    """Name of a stacked step as the user would write it."""
+    """Name of a stacked step in error messages, such as ``y_pred[3][5]``."""
     if stacked:
         return f"{name}[{step}]"
     sequence = int(np.searchsorted(offsets, step, side="right") - 1)
@@ -121,20 +121,20 @@ def place_of(step: int, name: str, offsets: Ints, stacked: bool) -> str:
 
 
 def label_set(labels: Any) -> list[Any]:
-    """Labels of an ``ignore=`` parameter: one label or a collection of them."""
+    """Labels of an ``ignore=`` parameter: one label or a collection of labels."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         return [labels]
     return list(labels)
 
 
 def is_kept(labels: list[Any], ignore: Any) -> NDArray[np.bool_]:
-    """For each label whether it is *not* ignored, shape (n_labels,)."""
+    """Whether each label is *not* ignored, shape (n_labels,)."""
     ignored = label_set(ignore)
     return np.array([label not in ignored for label in labels], dtype=bool)
 
 
 def check_weight(sample_weight: ArrayLike | None, n_sequences: int) -> Floats | None:
-    """One non-negative weight per sequence, or None."""
+    """Check that there is one non-negative weight per sequence; None is returned as it is."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -148,7 +148,7 @@ def check_weight(sample_weight: ArrayLike | None, n_sequences: int) -> Floats | 
 
 
 def flatten_labels(y: Any, name: str) -> tuple[list[Any], list[int] | None]:
-    """All labels in one list, and the length of each sequence (None for the stacked form)."""
+    """Return all labels in one list, and the length of each sequence (None for stacked labels)."""
     if hasattr(y, "to_numpy"):  # a pandas Series
         y = y.to_numpy()
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):

@@ -1,8 +1,7 @@
 """Bootstrap over sequences.
 
-A resample draws as many sequences as there are, with replacement. Counts of a resample are the
-counts per sequence times how often each was drawn, so that all resamples together are one matrix
-product.
+A resample draws as many sequences as there are, with replacement. Its counts are the counts of each
+sequence times the number of times it was drawn, so that all resamples are one matrix product.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from seqlab.data.errors import InputError
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 2_000_000  # drawn sequences held at a time: 16 MB of indices
+_BLOCK = 2_000_000  # drawn sequences in memory at a time: 16 MB of indices
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Random generator from None, an integer, a `Generator` or a `RandomState`."""
+    """Create a random generator from None, an integer, a `Generator` or a `RandomState`."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(np.iinfo(np.int32).max)
     return np.random.default_rng(random_state)
@@ -30,7 +29,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def draw(
     n_sequences: int, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Blocks of resamples, each an index array of shape (n_in_block, n_sequences)."""
+    """Yield blocks of resamples, each an index array of shape (n_in_block, n_sequences)."""
     if n_sequences < 2:
         raise InputError(f"a bootstrap over sequences needs at least two, got {n_sequences}")
     if n_resamples < 1:
@@ -44,7 +43,7 @@ def draw(
 def resampled_totals(
     matrices: list[Any], n_resamples: int, rng: np.random.Generator
 ) -> list[Floats]:
-    """Summed counts of each resample, the same resamples for all matrices.
+    """Sum the counts of each resample; the resamples are the same for all matrices.
 
     Parameters
     ----------
@@ -70,10 +69,10 @@ def resampled_totals(
 def percentile_interval(samples: Floats, confidence: float) -> Floats:
     """Percentile interval of samples along their first axis, shape (2, ...).
 
-    NaN is the score of a resample with nothing to score, and is left out; if all are NaN, they count as 0.
+    NaN is the score of a resample with nothing to score, and is ignored; if all are NaN, they count as 0.
     """
     if not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, got {confidence!r}")
+        raise InputError(f"confidence must be between 0 and 1, got {confidence!r}")
     tail = (1 - confidence) / 2
     undefined = np.isnan(samples)
     if not undefined.any():  # nanquantile is much slower

@@ -1,14 +1,14 @@
-"""Metrics as functions of counts that add up over sequences.
+"""Metrics as functions of counts that are summed over sequences.
 
-Every metric of this package is ``score(sum_i counts[i])``: a vector of counts per sequence,
-summed over the data, then divided out. Weighted data are a weighted sum; a bootstrap resample is
-a weighted sum with the multiplicities as weights. No resampling ever looks at labels again.
+Every metric of this package is ``score(sum_i counts[i])``: a vector of counts per sequence is summed
+over the data, and the score is a function of the sum. With sample weights it is a weighted sum; in a
+bootstrap resample the weights are the multiplicities, so that resampling does not read labels again.
 
 For classes ``k`` (phrase types or labels) the counts are right, predicted and gold::
 
     P_k = right_k / predicted_k      R_k = right_k / gold_k      F1_k = 2 P_k R_k / (P_k + R_k)
 
-where ``0 / 0`` is 0, without a warning.
+with ``0 / 0 = 0``, without a warning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AVERAGES = ("micro", "macro", "weighted")
 
 
 class Counts(NamedTuple):
-    """Counts per sequence and what to make of their sum.
+    """Counts per sequence, and the score as a function of their sum.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Counts(NamedTuple):
     score: Callable[[Floats], Floats]
 
     def evaluate(self, sample_weight: ArrayLike | None = None) -> float:
-        """The metric on all sequences."""
+        """The score of all sequences."""
         return float(self.score(self.total(sample_weight)))
 
     def total(self, sample_weight: ArrayLike | None = None) -> Floats:
-        """Sum of the counts over sequences, each times its weight, shape (n_counts,)."""
+        """Weighted sum of the counts over sequences, shape (n_counts,)."""
         weight = check_weight(sample_weight, self.matrix.shape[0])
         if weight is None:
             weight = np.ones(self.matrix.shape[0])
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
 def count_matrix(
     rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]
 ) -> sp.csr_matrix:
-    """Matrix that counts how often each (sequence, column) pair occurs."""
+    """Count how often each (sequence, column) pair occurs."""
     return sp.coo_matrix((np.ones(rows.size), (rows, columns)), shape=shape).tocsr()
 
 
@@ -66,10 +66,10 @@ def divide(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def precision_recall_f1(totals: Floats) -> Floats:
-    """Scores (..., 3): precision, recall, F1, from counts (..., 3): right, predicted, gold."""
+    """Compute precision, recall and F1 (..., 3) from counts (..., 3): right, predicted, gold."""
     right, predicted, gold = np.moveaxis(totals, -1, 0)
     precision, recall = divide(right, predicted), divide(right, gold)
-    # 2PR / (P + R) = 2 right / (predicted + gold), without the two divisions.
+    # 2PR / (P + R) = 2 right / (predicted + gold), with one rounding instead of three.
     return np.stack([precision, recall, divide(2 * right, predicted + gold)], axis=-1)
 
 
@@ -90,7 +90,7 @@ def averaged(totals: Floats, average: str) -> Floats:
     if average == "micro":
         return precision_recall_f1(totals.sum(axis=-2))
     if average == "macro":
-        # A class that neither labeling contains (in this resample) is no class.
+        # Exclude classes that are in neither labeling (of this resample).
         weight = ((totals[..., 1] > 0) | (totals[..., 2] > 0)).astype(np.float64)
     else:
         weight = totals[..., 2]
@@ -99,7 +99,7 @@ def averaged(totals: Floats, average: str) -> Floats:
 
 
 def check_average(average: object, *, none_allowed: bool = False) -> None:
-    """Raise `InputError` for an unknown way of averaging."""
+    """Raise `InputError` for an unknown average."""
     if average in AVERAGES or (average is None and none_allowed):
         return
     known = ", ".join(map(repr, AVERAGES)) + (" or None" if none_allowed else "")

@@ -6,8 +6,8 @@ Rows are the classes (phrase types or labels), then three averages:
 - macro: mean over classes that occur in gold or prediction.
 - weighted: mean weighted by gold counts.
 
-With ``confidence`` every number has a percentile bootstrap interval over sequences. A resample that a
-class does not occur in says nothing about the class and is left out of its interval.
+With ``confidence`` every number has a percentile bootstrap interval over sequences. Resamples in which
+a class does not occur are ignored in its interval.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Report:
         object.__setattr__(self, "names", [*self.classes, *averages])
 
     def to_dict(self) -> dict[Any, dict[str, Any]]:
-        """Row name to a dict of precision, recall, f1, support, and intervals where there are any.
+        """Convert to a dict from row names to dicts of precision, recall, f1 and support.
 
-        An interval is a pair under ``"f1_interval"`` and so on.
+        Intervals, if there are any, are pairs under ``"f1_interval"`` and so on.
         """
         rows: dict[Any, dict[str, Any]] = {}
         for i, name in enumerate(self.names):
@@ -87,7 +87,7 @@ class Report:
         return rows
 
     def to_frame(self) -> Any:
-        """Data frame with a row per class and average; bounds in ``f1_low``, ``f1_high``, ..."""
+        """Convert to a data frame with a row per class and average; bounds in ``f1_low``, ``f1_high``, ..."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -103,7 +103,7 @@ class Report:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="class"))
 
     def to_text(self, digits: int = 4) -> str:
-        """Table of plain text, what ``str`` gives; with intervals, the one of F1 is shown."""
+        """Convert to a table of plain text, as ``str`` does; of the intervals, that of F1 is shown."""
         width = max(len("recall"), digits + 2)
         name_width = max(len(str(name)) for name in self.names)
         header = f"{'':{name_width}}  precision  {'recall':>{width}}  {'f1':>{width}}"
@@ -141,16 +141,16 @@ def span_report(
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> Report:
-    """Report of phrases, one row per type.
+    """Report on phrases, one row per type.
 
     Parameters
     ----------
     y_true, y_pred, scheme, strict, lengths
         As in `span_precision_recall_f1`.
     confidence : float, optional
-        Level of bootstrap intervals, for example 0.95. None for no intervals.
+        Level of bootstrap intervals, for example 0.95; None for no intervals.
     n_resamples : int
-        Bootstrap resamples of sequences.
+        Number of bootstrap resamples.
     random_state : int, Generator, RandomState or None
 
     Returns
@@ -181,15 +181,15 @@ def token_report(
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> Report:
-    """Report of steps, one row per label.
+    """Report on steps, one row per label.
 
     Parameters
     ----------
     y_true, y_pred, lengths
         As in `token_accuracy`.
     ignore : label or collection of labels
-        Labels without a row, left out of the averages. A step whose gold label is ignored still
-        counts against the precision of the label that is predicted there.
+        Labels without a row, which the averages do not include. If the gold label of a step is
+        ignored, the step still counts against the precision of its predicted label.
     confidence, n_resamples, random_state
         As in `span_report`.
 
@@ -227,7 +227,7 @@ def _report(
 
 
 def _all_rows(totals: Floats) -> Floats:
-    """Scores (..., n_classes + 3, 3) of classes and averages, from counts (..., 3 n_classes)."""
+    """Compute scores (..., n_classes + 3, 3) of classes and averages from counts (..., 3 n_classes)."""
     by_class = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3)
     averages = np.stack([averaged(by_class, average) for average in AVERAGES], axis=-2)
     return np.concatenate([precision_recall_f1(by_class), averages], axis=-2)

@@ -1,11 +1,11 @@
-"""Scores of runs, for tasks that cut a sequence into long parts: mails, logs, sensor days.
+"""Scores of runs, for tasks that divide a sequence into long parts: mails, logs, days of sensor data.
 
-A run is a longest stretch of one label. Where runs are long, token accuracy says little about what people
-see: a hundred lines with one of the wrong kind in the middle are 99 % right, and three parts in place of one.
+A run is a maximal sequence of steps with one label. If runs are long, token accuracy hides errors that users
+notice: if one of a hundred lines is wrong, accuracy is 99 %, but there are three runs instead of one.
 
-* `run_f1`: predicted runs that overlap a gold run of the same label, as F1;
-* `border_f1`: places where a new run begins, right up to a few steps, as F1;
-* `run_report`: how many runs, how long, how many found, label by label.
+* `run_f1`: F1 of predicted runs that overlap a gold run of the same label;
+* `border_f1`: F1 of the steps at which a new run begins, with a tolerance of some steps;
+* `run_report`: number and length of runs, and runs found, for each label.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from seqlab.metrics._counts import Counts, Floats, count_matrix, precision_recal
 
 
 class Run(NamedTuple):
-    """A stretch of one label.
+    """Consecutive steps with one label.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 
 def label_runs(labels: Any) -> list[Run]:
-    """Runs of one sequence of labels, from left to right.
+    """Return the runs of one sequence of labels, from left to right.
 
     Parameters
     ----------
@@ -69,16 +69,16 @@ def run_f1(
     lengths: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """F1 of runs: a predicted run is right where it overlaps a gold run of the same label enough.
+    """F1 of runs: a predicted run is right if it overlaps a gold run of the same label enough.
 
     Parameters
     ----------
     y_true, y_pred : lists of label sequences, or flat (stacked) sequences of labels
     overlap : float, default=1.0
-        Steps in common, as a share of the steps of either, that are enough: more than 0.5, so that no
-        run is found twice. 1 asks for the same borders.
+        Required size of the intersection of both runs, as a share of their union: above 0.5, so that
+        no run is found twice. 1 requires the same borders.
     ignore : label or collection of labels
-        Runs of these labels do not count, for example the text around what is looked for.
+        Runs of these labels do not count, for example background text.
     lengths : array of shape (n_sequences,), optional
         Steps per sequence, for stacked labels.
     sample_weight : array of shape (n_sequences,), optional
@@ -86,7 +86,7 @@ def run_f1(
     Returns
     -------
     float
-        Between 0 and 1; 0 where there is no run at all.
+        Between 0 and 1; 0 if there are no runs.
 
     Examples
     --------
@@ -107,10 +107,10 @@ def border_f1(
     lengths: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """F1 of borders: the steps where a label follows a different one.
+    """F1 of borders: the steps at which a label follows a different one.
 
-    A predicted border is right where a gold border into the same label is at most ``tolerance`` steps away;
-    each is matched once. Without any border in either labeling there is nothing to miss: 1.
+    A predicted border is right if a gold border to the same label is at most ``tolerance`` steps away;
+    each border is matched once. The score is 1 if there is no border in either labeling.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ class LabelRuns(NamedTuple):
     Attributes
     ----------
     gold, predicted : int
-        How many runs.
+        Number of runs.
     gold_length, predicted_length : float
-        Mean steps of a run; 0 without runs.
+        Mean number of steps of a run; 0 without runs.
     found : int
-        Gold runs that a predicted run overlaps enough.
+        Number of gold runs that a predicted run overlaps enough.
     f1 : float
     """
 
@@ -153,7 +153,7 @@ class LabelRuns(NamedTuple):
 
 @dataclass(frozen=True)
 class RunReport:
-    """Runs of two labelings, label by label; printed, a table.
+    """Runs of two labelings for each label; ``print`` shows a table.
 
     Parameters
     ----------
@@ -193,8 +193,8 @@ class RunReport:
             for row in cells
         ]
         steps = f"{self.tolerance} step" + "s" * (self.tolerance != 1)
-        enough = "the same borders" if self.overlap == 1 else f"overlap of {self.overlap:g}"
-        note = f"found: {enough}; border F1 within {steps}: {self.border_f1:.3f}"
+        criterion = "the same borders" if self.overlap == 1 else f"overlap of {self.overlap:g}"
+        note = f"found: {criterion}; border F1 within {steps}: {self.border_f1:.3f}"
         return "\n".join([*lines, "", note])
 
 
@@ -206,9 +206,10 @@ def run_report(
     tolerance: int = 1,
     lengths: ArrayLike | None = None,
 ) -> RunReport:
-    """How many runs there are, how long they are and how many are found.
+    """Report the number and length of runs, and the number of gold runs found.
 
-    More runs than in the gold labels, and shorter ones: the labeling flickers. Fewer: it gets stuck.
+    More and shorter runs than in the gold labels mean that the labeling changes labels too often; fewer
+    runs mean that it changes them too rarely.
 
     Parameters
     ----------
@@ -223,8 +224,8 @@ def run_report(
     --------
     >>> from seqlab.metrics import run_report
     >>> gold = [["text"] * 20 + ["sig"] * 5]
-    >>> flickering = [["text"] * 9 + ["sig"] + ["text"] * 10 + ["sig"] * 5]
-    >>> print(run_report(gold, flickering))
+    >>> predicted = [["text"] * 9 + ["sig"] + ["text"] * 10 + ["sig"] * 5]
+    >>> print(run_report(gold, predicted))
           gold runs  predicted  mean gold  mean pred.  found  run F1
      sig          1          2        5.0         3.0      1   0.667
     text          1          2       20.0         9.5      0   0.000
@@ -234,13 +235,16 @@ def run_report(
     """
     _check_overlap(overlap)
     aligned = align(y_true, y_pred, lengths=lengths)
-    gold, predicted = _Runs.of(aligned.true, aligned), _Runs.of(aligned.pred, aligned)
-    found = _found(gold, predicted, overlap)
+    gold, predicted = (
+        _Runs.from_codes(aligned.true, aligned),
+        _Runs.from_codes(aligned.pred, aligned),
+    )
+    found = _find_matches(gold, predicted, overlap)
     rows = {
-        label: _row(gold, predicted, found, np.array([code]))
+        label: _summarize(gold, predicted, found, np.array([code]))
         for code, label in enumerate(aligned.labels)
     }
-    everything = _row(gold, predicted, found, np.arange(len(aligned.labels)))
+    everything = _summarize(gold, predicted, found, np.arange(len(aligned.labels)))
     borders = border_f1(y_true, y_pred, tolerance=tolerance, lengths=lengths)
     return RunReport(rows, everything, borders, float(overlap), int(tolerance))
 
@@ -253,12 +257,15 @@ def run_f1_counts(
     ignore: Any = (),
     lengths: ArrayLike | None = None,
 ) -> Counts:
-    """Runs found, predicted and gold of each sequence."""
+    """Count the found, predicted and gold runs of each sequence."""
     _check_overlap(overlap)
     aligned = align(y_true, y_pred, lengths=lengths)
     kept = is_kept(aligned.labels, ignore)
-    gold, predicted = _Runs.of(aligned.true, aligned), _Runs.of(aligned.pred, aligned)
-    found = _found(gold, predicted, overlap) & kept[gold.label]
+    gold, predicted = (
+        _Runs.from_codes(aligned.true, aligned),
+        _Runs.from_codes(aligned.pred, aligned),
+    )
+    found = _find_matches(gold, predicted, overlap) & kept[gold.label]
     matrix = _count_right_predicted_gold(
         gold.sequence[found],
         predicted.sequence[kept[predicted.label]],
@@ -271,12 +278,12 @@ def run_f1_counts(
 def border_f1_counts(
     y_true: Any, y_pred: Any, *, tolerance: int = 0, lengths: ArrayLike | None = None
 ) -> Counts:
-    """Borders matched, predicted and gold of each sequence."""
+    """Count the matched, predicted and gold borders of each sequence."""
     if not isinstance(tolerance, Integral) or tolerance < 0:
-        raise InputError(f"tolerance must be a count of steps, got {tolerance!r}")
+        raise InputError(f"tolerance must be a number of steps, got {tolerance!r}")
     aligned = align(y_true, y_pred, lengths=lengths)
-    gold = _Runs.of(aligned.true, aligned).borders(aligned)
-    predicted = _Runs.of(aligned.pred, aligned).borders(aligned)
+    gold = _Runs.from_codes(aligned.true, aligned).borders(aligned)
+    predicted = _Runs.from_codes(aligned.pred, aligned).borders(aligned)
     matched = _match(gold, predicted, int(tolerance))
     matrix = _count_right_predicted_gold(
         gold.sequence[matched], predicted.sequence, gold.sequence, aligned.n_sequences
@@ -285,27 +292,29 @@ def border_f1_counts(
 
 
 class _Runs(NamedTuple):
-    """Runs of all sequences, in stacked steps."""
+    """Runs of all sequences, as positions in the stacked steps."""
 
     label: Ints
     start: Ints
     stop: Ints
     sequence: Ints
-    of_step: Ints  # number of the run that each step belongs to
+    of_step: Ints  # number of the run of each step
 
     @classmethod
-    def of(cls, codes: Ints, aligned: Aligned) -> _Runs:
+    def from_codes(cls, codes: Ints, aligned: Aligned) -> _Runs:
         first = np.ones(codes.size, dtype=bool)
         first[1:] = codes[1:] != codes[:-1]
         begins = aligned.offsets[:-1]
-        first[begins[begins < codes.size]] = True  # empty sequences begin where the next one does
+        first[begins[begins < codes.size]] = (
+            True  # an empty sequence begins where the next one does
+        )
         start = np.flatnonzero(first)
         stop = np.append(start[1:], codes.size)[: start.size]
         of_step = np.cumsum(first) - 1
         return cls(codes[start], start, stop, aligned.sequence[start], of_step)
 
     def borders(self, aligned: Aligned) -> _Runs:
-        """The runs that follow another one; those that begin a sequence do not."""
+        """The runs that follow another one, without the first run of each sequence."""
         inner = self.start != aligned.offsets[self.sequence]
         return self._replace(
             label=self.label[inner],
@@ -320,26 +329,27 @@ def _check_overlap(overlap: float) -> None:
         raise InputError(f"overlap must be above 0.5 and at most 1, got {overlap!r}")
 
 
-def _found(gold: _Runs, predicted: _Runs, overlap: float) -> NDArray[np.bool_]:
-    """Gold runs with a predicted run of the same label and enough steps in common."""
+def _find_matches(gold: _Runs, predicted: _Runs, overlap: float) -> NDArray[np.bool_]:
+    """Find the gold runs that a predicted run of the same label overlaps enough."""
     if gold.start.size == 0:
         return np.zeros(0, dtype=bool)
-    # A run that shares more than half of the steps covers the middle one: there is one candidate.
+    # A run that shares more than half of the steps covers the middle one, so there is one candidate.
     other = predicted.of_step[(gold.start + gold.stop - 1) // 2]
-    common = np.minimum(gold.stop, predicted.stop[other]) - np.maximum(
+    intersection = np.minimum(gold.stop, predicted.stop[other]) - np.maximum(
         gold.start, predicted.start[other]
     )
-    either = np.maximum(gold.stop, predicted.stop[other]) - np.minimum(
+    union = np.maximum(gold.stop, predicted.stop[other]) - np.minimum(
         gold.start, predicted.start[other]
     )
     # Division rounds 14 / 25 to the same float as the literal 0.56; the product 0.56 * 25 is above 14.
-    return (gold.label == predicted.label[other]) & (common / either >= overlap)
+    return (gold.label == predicted.label[other]) & (intersection / union >= overlap)
 
 
 def _match(gold: _Runs, predicted: _Runs, tolerance: int) -> NDArray[np.int64]:
-    """Gold borders matched one to one with predicted ones, as many as can be.
+    """Match gold borders one to one with predicted ones, as many as possible.
 
-    Within one sequence and label, taking the earliest free border within reach, from left to right, is best.
+    Within one sequence and label, a greedy match from left to right with the earliest free border in range is
+    optimal.
     """
     places: dict[tuple[int, int], list[int]] = {}
     for key, at in zip(
@@ -379,7 +389,7 @@ def _border_f1(totals: Floats) -> Floats:
     return np.where(totals.any(axis=-1), _f1(totals), 1.0)  # no border in either labeling: 1
 
 
-def _row(gold: _Runs, predicted: _Runs, found: NDArray[np.bool_], codes: Ints) -> LabelRuns:
+def _summarize(gold: _Runs, predicted: _Runs, found: NDArray[np.bool_], codes: Ints) -> LabelRuns:
     of_gold, of_predicted = np.isin(gold.label, codes), np.isin(predicted.label, codes)
     n_gold, n_predicted = int(of_gold.sum()), int(of_predicted.sum())
     n_found = int((found & of_gold).sum())

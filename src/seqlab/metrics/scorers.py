@@ -1,9 +1,9 @@
-"""Scorers: the metrics in the form that ``scoring=`` of scikit-learn takes.
+"""Scorers: the metrics for the ``scoring=`` parameter of scikit-learn.
 
 Each factory returns a scikit-learn scorer ``scorer(estimator, X, y)`` that calls
 ``estimator.predict`` and the metric of the same name. They work in `cross_val_score` and
 `GridSearchCV` on lists of sequences, and with metadata routing: after
-``scorer.set_score_request(sample_weight=True)`` sequence weights reach the metric.
+``scorer.set_score_request(sample_weight=True)`` the metric gets the weights of sequences.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def token_accuracy_scorer(*, ignore: Any = ()) -> Any:
     >>> token_accuracy_scorer()
     make_scorer(token_accuracy, response_method='predict')
     """
-    return _scorer(token_accuracy, **_given(ignore))
+    return _make_scorer(token_accuracy, **_ignore_param(ignore))
 
 
 def macro_recall_scorer(*, ignore: Any = ()) -> Any:
@@ -38,7 +38,7 @@ def macro_recall_scorer(*, ignore: Any = ()) -> Any:
     >>> macro_recall_scorer(ignore="idle")
     make_scorer(macro_recall, response_method='predict', ignore=idle)
     """
-    return _scorer(macro_recall, **_given(ignore))
+    return _make_scorer(macro_recall, **_ignore_param(ignore))
 
 
 def sequence_accuracy_scorer() -> Any:
@@ -50,7 +50,7 @@ def sequence_accuracy_scorer() -> Any:
     >>> sequence_accuracy_scorer()
     make_scorer(sequence_accuracy, response_method='predict')
     """
-    return _scorer(sequence_accuracy)
+    return _make_scorer(sequence_accuracy)
 
 
 def span_f1_scorer(scheme: str = "IOB2", strict: bool = False, average: str = "micro") -> Any:
@@ -68,17 +68,17 @@ def span_f1_scorer(scheme: str = "IOB2", strict: bool = False, average: str = "m
     >>> span_f1_scorer("IOBES")
     make_scorer(span_f1, response_method='predict', scheme=IOBES, strict=False, average=micro)
     """
-    # A search would turn these errors into NaN scores, fold by fold: raise them here.
+    # Raise these errors here, because a search would turn them into NaN scores of every fold.
     get_scheme(scheme)
     check_average(average)
-    return _scorer(span_f1, scheme=scheme, strict=strict, average=average)
+    return _make_scorer(span_f1, scheme=scheme, strict=strict, average=average)
 
 
-def _scorer(metric: Callable[..., float], **params: Any) -> Any:
+def _make_scorer(metric: Callable[..., float], **params: Any) -> Any:
     from sklearn.metrics import make_scorer  # only scorers need scikit-learn
 
     return make_scorer(metric, **params)
 
 
-def _given(ignore: Any) -> dict[str, Any]:
+def _ignore_param(ignore: Any) -> dict[str, Any]:
     return {} if isinstance(ignore, tuple) and not ignore else {"ignore": ignore}

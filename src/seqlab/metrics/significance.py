@@ -1,11 +1,11 @@
-"""Is the difference real: sign test, McNemar's test, paired bootstrap.
+"""Significance tests: sign test, McNemar's test, paired bootstrap.
 
 - `sign_test` over tasks or folds: under the null hypothesis each task that is not a tie is won by
   either system with probability 1/2, so that wins are Binomial(n, 1/2).
-- `mcnemar_test` over steps: of the ``b + c`` steps that only one system labels rightly, the share
-  of the first is Binomial(b + c, 1/2). It takes steps for independent, which neighbours in a
-  sequence are not;
-- `paired_bootstrap` over sequences does not, and works for any metric.
+- `mcnemar_test` over steps: of the ``b + c`` steps that only one system labels correctly, the number
+  of the first system is Binomial(b + c, 1/2). It assumes independent steps, but adjacent steps of a
+  sequence are not independent.
+- `paired_bootstrap` over sequences does not assume this, and works for any metric.
 
 References
 ----------
@@ -55,7 +55,7 @@ _BY_NAME = {metric.__name__: metric for metric in _COUNTS}
 
 
 class SignTest(NamedTuple):
-    """Result of `sign_test`: p-value, wins of each side, ties (which are dropped)."""
+    """Result of `sign_test`: p-value, wins of each system, and ties, which are ignored."""
 
     p_value: float
     wins_a: int
@@ -73,7 +73,7 @@ class McNemarTest(NamedTuple):
     statistic : float
         The smaller of the two counts (exact) or chi squared.
     only_a, only_b : int
-        Steps that only the first, only the second system labels rightly.
+        Steps that only the first system, and only the second system, labels correctly.
     """
 
     p_value: float
@@ -112,19 +112,19 @@ class Interval(NamedTuple):
 
 
 def sign_test(a: Any, b: Any, *, alternative: str = "greater") -> SignTest:
-    """Exact sign test; ties are dropped.
+    """Exact sign test; ties are ignored.
 
     Parameters
     ----------
     a, b : int, or arrays of shape (n_tasks,)
         Wins of the two systems, or their scores on the same tasks (higher is better).
     alternative : {"greater", "less", "two-sided"}
-        One-tailed by default: is ``a`` better than ``b``?
+        By default one-tailed: test whether ``a`` is better than ``b``.
 
     Returns
     -------
     SignTest
-        ``p_value`` is 1 where every task is a tie.
+        ``p_value`` is 1 if every task is a tie.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def sign_test(a: Any, b: Any, *, alternative: str = "greater") -> SignTest:
     scores_a, scores_b = np.asarray(a), np.asarray(b)
     if scores_a.shape != scores_b.shape or scores_a.ndim > 1:
         raise InputError(
-            f"a and b must be two counts or two score lists of one length, got shapes "
+            f"a and b must be two counts or two score lists of equal length, got shapes "
             f"{scores_a.shape} and {scores_b.shape}"
         )
     if scores_a.ndim == 0:
@@ -159,7 +159,7 @@ def sign_test(a: Any, b: Any, *, alternative: str = "greater") -> SignTest:
 def mcnemar_test(
     y_true: Any, y_a: Any, y_b: Any, *, method: str = "exact", lengths: ArrayLike | None = None
 ) -> McNemarTest:
-    """McNemar's test on the steps that two systems label differently well.
+    """McNemar's test on the steps that only one of two systems labels correctly.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def mcnemar_test(
     Returns
     -------
     McNemarTest
-        ``p_value`` is 1 where the systems are right on the same steps.
+        ``p_value`` is 1 if both systems are right on the same steps.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def mcnemar_test(
         return McNemarTest(p_value, float(min(only_a, only_b)), only_a, only_b)
     if only_a + only_b == 0:
         return McNemarTest(1.0, 0.0, only_a, only_b)
-    from scipy.stats import chi2  # half a second to import
+    from scipy.stats import chi2  # takes half a second to import
 
     statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / (only_a + only_b)
     return McNemarTest(float(chi2.sf(statistic, df=1)), statistic, only_a, only_b)
@@ -214,12 +214,12 @@ def paired_bootstrap(
     """Test whether two systems differ in a metric, by resampling sequences.
 
     With ``d`` the observed difference and ``d*`` that of a resample, the null distribution is
-    ``d* - d`` and the p-value the share of resamples, the data themselves counted as one, that
-    reach ``d``::
+    ``d* - d``, and the p-value is the share of resamples that reach ``d``; the data themselves
+    count as one resample::
 
         p = (1 + #{d* - d >= d}) / (1 + n_resamples)        (two-sided: |d* - d| >= |d|)
 
-    Resamples with nothing to score, such as no phrase in either labeling, are left out.
+    Resamples with nothing to score, such as no phrase in either labeling, are ignored.
 
     Parameters
     ----------
@@ -227,13 +227,13 @@ def paired_bootstrap(
         Gold labels and those of the two systems.
     metric : str or callable
         ``"span_f1"``, ``"span_precision"``, ``"span_recall"``, ``"token_accuracy"``,
-        ``"macro_recall"``, ``"sequence_accuracy"``; or ``metric(y_true, y_pred) -> float``. For
-        parameters use ``functools.partial(span_f1, scheme="IOBES")``. The library's own metrics
-        are resampled by their counts, which is fast; others are called once per resample and
-        system.
+        ``"macro_recall"``, ``"sequence_accuracy"``, ``"run_f1"``, ``"border_f1"``; or
+        ``metric(y_true, y_pred) -> float``. For parameters use
+        ``functools.partial(span_f1, scheme="IOBES")``. For metrics of this package only counts are
+        resampled, which is fast; others are called once per resample and system.
     n_resamples : int
     alternative : {"two-sided", "greater", "less"}
-        "greater": is the first system better?
+        "greater": test whether the first system is better.
     confidence : float
         Level of the interval of the difference.
     random_state : int, Generator, RandomState or None
@@ -259,7 +259,7 @@ def paired_bootstrap(
     samples = samples_a - samples_b
     low, high = percentile_interval(samples, confidence).tolist()
     null = samples - difference
-    # Equal differences that were summed in another order still count as equal.
+    # Equal differences may have different rounding errors, and still count as equal.
     slack = 1e-12
     if alternative == "two-sided":
         reached = np.abs(null) >= abs(difference) - slack
@@ -267,7 +267,7 @@ def paired_bootstrap(
         reached = null >= difference - slack
     else:
         reached = null <= difference + slack
-    n_defined = np.count_nonzero(~np.isnan(null))
+    n_defined = int(np.count_nonzero(~np.isnan(null)))
     p_value = (1 + int(np.count_nonzero(reached))) / (1 + n_defined)
     return PairedBootstrap(p_value, difference, low, high, observed[0], observed[1])
 
@@ -310,17 +310,17 @@ def bootstrap_interval(
 def _resample(
     metric: Metric, y_true: Any, systems: dict[str, Any], n_resamples: int, random_state: Any
 ) -> tuple[list[float], list[Floats]]:
-    """Score of each system on the data and on shared resamples of them."""
+    """Score each system on the data, and on resamples that all systems share."""
     function = _as_function(metric)
     inner, fixed, params = function, (), {}
     if isinstance(function, partial):
         inner, fixed, params = function.func, function.args, function.keywords
-    for name, labels in systems.items():  # errors that name the system
+    for name, labels in systems.items():  # so that errors name the system
         align(y_true, labels, lengths=params.get("lengths"), names=("y_true", name))
     rng = generator(random_state)
     if inner in _COUNTS:
         if fixed or "sample_weight" in params:
-            raise InputError("a partial metric may fix keywords other than sample_weight only")
+            raise InputError("a partial metric may only fix keywords other than sample_weight")
         counts = [_COUNTS[inner](y_true, labels, **params) for labels in systems.values()]
         totals = resampled_totals([c.matrix for c in counts], n_resamples, rng)
         samples = [c.score(total) for c, total in zip(counts, totals, strict=True)]
@@ -348,7 +348,7 @@ def _as_function(metric: Metric) -> Any:
 def _binomial(wins_a: int, wins_b: int, alternative: str) -> float:
     if wins_a + wins_b == 0:
         return 1.0
-    from scipy.stats import binomtest  # half a second to import
+    from scipy.stats import binomtest  # takes half a second to import
 
     return float(binomtest(wins_a, wins_a + wins_b, 0.5, alternative=alternative).pvalue)
 

@@ -1,15 +1,15 @@
 """Scores per phrase: exact match of start, stop and type.
 
-With ``right`` the phrases that gold and prediction share, over the whole corpus::
+With ``right`` the number of phrases in both gold and prediction, over the whole corpus::
 
     P = right / predicted      R = right / gold      F1 = 2 P R / (P + R)
 
-Tags are read by `seqlab.data.tags_to_phrases`: by default with the rules of ``conlleval``, so
-that the numbers are those of the CoNLL shared tasks; with ``strict=True`` only well-formed
-phrases count. Both readings agree with seqeval's (default mode; ``mode="strict"``).
+Tags are read by `seqlab.data.tags_to_phrases`: by default with the rules of ``conlleval``, as in the
+CoNLL shared tasks; with ``strict=True`` only well-formed phrases count. Both modes agree with seqeval
+(default mode; ``mode="strict"``).
 
-Nothing predicted (or nothing to find) gives P (or R) and F1 of 0, without a warning. Tags that
-were unseen in training, in gold or prediction, are phrases like all others and count as errors.
+Without predicted (or gold) phrases, P (or R) and F1 are 0, without a warning. Tags that were not seen in
+training, in gold or prediction, are phrases like the others and count as errors.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SpanScores(NamedTuple):
     ----------
     precision, recall, f1 : float, or arrays of shape (n_types,) with ``average=None``
     support : float or array
-        Number of gold phrases (summed weights where weights are given).
+        Number of gold phrases, or the sum of their weights if weights are given.
     """
 
     precision: Any
@@ -80,7 +80,7 @@ def span_precision_recall_f1(
     ----------
     y_true, y_pred : lists of tag sequences, or flat (stacked) sequences of tags
     scheme : {"IO", "IOB1", "IOB2", "IOBES", "BILOU"}
-        How the tags write phrases.
+        Tag scheme.
     strict : bool
         Whether only well-formed phrases count; see `seqlab.data.tags_to_phrases`.
     average : {"micro", "macro", "weighted"} or None
@@ -88,7 +88,7 @@ def span_precision_recall_f1(
         by gold phrases; or one score per type, types sorted by name (`span_report` gives the
         names).
     lengths : array of shape (n_sequences,), optional
-        Steps per sequence, for stacked tags. Without it they are one sequence.
+        Steps per sequence, for stacked tags, which are one sequence by default.
     sample_weight : array of shape (n_sequences,), optional
         Weight of each sequence.
 
@@ -100,8 +100,8 @@ def span_precision_recall_f1(
     Notes
     -----
     Linear in the number of steps, without a Python loop over them. Equal to ``conlleval`` on IOB1
-    and IOB2 and to seqeval on these and IOBES, except that a type is everything after the first
-    hyphen in both modes (seqeval's strict mode also strips hyphens at the ends).
+    and IOB2, and to seqeval on these and IOBES, except that a type is everything after the first
+    hyphen in both modes (the strict mode of seqeval also strips hyphens at the ends).
 
     Examples
     --------
@@ -233,7 +233,7 @@ def span_score_counts(
     lengths: ArrayLike | None = None,
     measure: str = "f1",
 ) -> Counts:
-    """One averaged score as a function of counts that add up over sequences."""
+    """Counts of each sequence, and one averaged score as a function of their sum."""
     check_average(average)
     column = ("precision", "recall", "f1").index(measure)
     counts = span_counts(y_true, y_pred, scheme, strict, lengths=lengths)
@@ -248,7 +248,7 @@ def _flat_score(totals: Floats, average: str = "micro", column: int = 2) -> Floa
 def _parse_labels(
     aligned: Aligned, scheme: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Letter and type of each distinct label, and the names of the types."""
+    """Return the letter and type of each distinct label, and the names of the types."""
     letters, names = [], []
     for code, label in enumerate(aligned.labels):
         try:
@@ -268,7 +268,7 @@ def _parse_labels(
 
 
 def _shared(gold: StackedPhrases, predicted: StackedPhrases, n_steps: int) -> StackedPhrases:
-    """Predicted phrases that are also gold: phrases of one labeling never share a start."""
+    """Predicted phrases that are also gold; no two phrases of a labeling have the same start."""
     stop_at = np.zeros(n_steps, dtype=np.int64)
     type_at = np.zeros(n_steps, dtype=np.int64)
     stop_at[gold.start] = gold.stop

@@ -1,7 +1,7 @@
 """Error at the best threshold: how well a real-valued score separates two classes.
 
-Steps with ``score >= threshold`` are called positive. The error is a step function of the
-threshold that changes only at the distinct scores, so one sort finds its minimum::
+Steps with ``score >= threshold`` are classified as positive. The error is a step function of the
+threshold that changes only at the distinct scores, so that one sort finds its minimum::
 
     min over theta of 1/N sum_t [(s_t >= theta) != y_t]
 """
@@ -17,14 +17,14 @@ from seqlab.metrics._align import flatten_labels
 
 
 class MinError(NamedTuple):
-    """Smallest error and where it is reached.
+    """Smallest error and its threshold.
 
     Attributes
     ----------
     error : float
         Share of wrong steps at the threshold.
     threshold : float
-        Steps with at least this score are called positive; ``inf`` where calling none is best.
+        Steps with at least this score are positive; ``inf`` if it is best to call none positive.
     """
 
     error: float
@@ -32,7 +32,7 @@ class MinError(NamedTuple):
 
 
 def min_error_threshold(y_true: Any, scores: Any, *, pos_label: Any = None) -> MinError:
-    """Smallest error that any threshold on the scores reaches.
+    """Find the threshold on the scores with the smallest error.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def min_error_threshold(y_true: Any, scores: Any, *, pos_label: Any = None) -> M
     Returns
     -------
     MinError
-        Of several best thresholds the lowest score.
+        If several thresholds are best, the lowest score.
 
     Examples
     --------
@@ -68,8 +68,7 @@ def min_error_threshold(y_true: Any, scores: Any, *, pos_label: Any = None) -> M
 
     order = np.argsort(values, kind="stable")
     values, positive = values[order], positive[order]
-    # Threshold at index i: everything below it is called negative, so the positives before i and
-    # the negatives from i on are wrong.
+    # With the threshold at index i, the positives before i and the negatives from i on are wrong.
     missed = np.concatenate([[0], np.cumsum(positive)])
     false_alarms = np.count_nonzero(~positive) - np.concatenate([[0], np.cumsum(~positive)])
     distinct = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1], [True]]))
@@ -89,5 +88,5 @@ def _is_positive(labels: list[Any], pos_label: Any) -> np.ndarray:
         elif len(distinct) == 2:
             pos_label = max(distinct)
         else:
-            raise InputError(f"y_true holds only {labels[0]!r}: say which label is pos_label")
+            raise InputError(f"y_true holds only {labels[0]!r}: pos_label must be set")
     return np.array([label == pos_label for label in labels], dtype=bool)

@@ -36,7 +36,7 @@ def token_accuracy(
     ----------
     y_true, y_pred : lists of label sequences, or flat (stacked) sequences of labels
     ignore : label or collection of labels
-        Steps whose *gold* label is one of these are left out.
+        Steps with one of these *gold* labels are ignored.
     lengths : array of shape (n_sequences,), optional
         Steps per sequence, for stacked labels.
     sample_weight : array of shape (n_sequences,), optional
@@ -45,7 +45,7 @@ def token_accuracy(
     Returns
     -------
     float
-        Between 0 and 1. Data without any step to score are an `InputError`.
+        Between 0 and 1. Data without a step to score raise an `InputError`.
 
     Examples
     --------
@@ -67,18 +67,17 @@ def macro_recall(
     lengths: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean over labels of the share of their steps that are found ("class accuracy").
+    """Mean recall over labels ("class accuracy").
 
-    Every label that occurs in ``y_true`` counts the same, however rare. Labels that occur only in
-    ``y_pred`` have no recall and are not part of the mean; predicting them is an error of the
-    gold label in their place.
+    Every label that occurs in ``y_true`` has the same weight. Labels that occur only in ``y_pred``
+    have no recall and are not part of the mean; predicting them is an error for the gold label.
 
     Parameters
     ----------
     y_true, y_pred : lists of label sequences, or flat (stacked) sequences of labels
     ignore : label or collection of labels
-        Labels left out of the mean, for example an "idle" class. Their steps do not count, but
-        predicting them elsewhere is still an error.
+        Labels to exclude from the mean, for example an "idle" class. Their steps do not count, but
+        predicting them at other steps is still an error.
     lengths, sample_weight
         As in `token_accuracy`.
 
@@ -104,7 +103,7 @@ def sequence_accuracy(
     lengths: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of the sequences whose labels are all right; an empty sequence is right.
+    """Share of the sequences with all labels right; an empty sequence is right.
 
     Examples
     --------
@@ -152,8 +151,8 @@ def confusion(
     ----------
     y_true, y_pred : lists of label sequences, or flat (stacked) sequences of labels
     labels : collection of labels, optional
-        Labels of the axes, in order; steps with another gold or predicted label are left out. By
-        default every label that occurs, sorted.
+        Labels of the axes, in order; steps with other gold or predicted labels are ignored. By
+        default all labels that occur, sorted.
     lengths : array of shape (n_sequences,), optional
         Steps per sequence, for stacked labels.
 
@@ -175,7 +174,9 @@ def confusion(
     axis = list(labels)
     code_of = {label: code for code, label in enumerate(aligned.labels)}
     chosen = np.array([code_of.get(label, n_labels) for label in axis], dtype=np.int64)
-    padded = np.zeros((n_labels + 1, n_labels + 1), dtype=np.int64)  # last row: labels not seen
+    padded = np.zeros(
+        (n_labels + 1, n_labels + 1), dtype=np.int64
+    )  # last row and column: unseen labels
     padded[:-1, :-1] = matrix
     return Confusion(padded[np.ix_(chosen, chosen)], axis)
 
@@ -183,7 +184,7 @@ def confusion(
 def token_accuracy_counts(
     y_true: Any, y_pred: Any, *, ignore: Any = (), lengths: ArrayLike | None = None
 ) -> Counts:
-    """Right steps and steps of each sequence."""
+    """Count the right steps and all steps of each sequence."""
     aligned = align(y_true, y_pred, lengths=lengths)
     kept = is_kept(aligned.labels, ignore)[aligned.true]
     right = aligned.true == aligned.pred
@@ -196,7 +197,7 @@ def token_accuracy_counts(
 def macro_recall_counts(
     y_true: Any, y_pred: Any, *, ignore: Any = (), lengths: ArrayLike | None = None
 ) -> Counts:
-    """Right steps and gold steps of each label and sequence."""
+    """Count the right steps and the gold steps of each label and sequence."""
     aligned = align(y_true, y_pred, lengths=lengths)
     kept = is_kept(aligned.labels, ignore)[aligned.true]
     right = kept & (aligned.true == aligned.pred)
@@ -209,7 +210,7 @@ def macro_recall_counts(
 def sequence_accuracy_counts(
     y_true: Any, y_pred: Any, *, lengths: ArrayLike | None = None
 ) -> Counts:
-    """Whether each sequence is right, and a one."""
+    """Count 1 for each right sequence, and 1 for each sequence."""
     aligned = align(y_true, y_pred, lengths=lengths)
     wrong = np.bincount(
         aligned.sequence[aligned.true != aligned.pred], minlength=aligned.n_sequences
@@ -221,7 +222,7 @@ def sequence_accuracy_counts(
 
 
 def label_counts(aligned: Aligned) -> Any:
-    """CSR matrix (n_sequences, 3 n_labels): right, predicted and gold steps of each label."""
+    """Count right, predicted and gold steps of each label: CSR matrix (n_sequences, 3 n_labels)."""
     right = aligned.true == aligned.pred
     sequence = aligned.sequence
     rows = np.concatenate([sequence[right], sequence, sequence])
