@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 import zipfile
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -29,8 +28,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from seqlab import ModelFileError, SequenceVectorizer, load, persistence, save
+from seqlab import ModelFileError, SequenceVectorizer, load, save
 from seqlab.data import SeqlabError
+from seqlab.persistence import TRUSTED_TYPES, _archive, _model_file
 
 X = [
     [{"w": "to", "first": True}, {"w": "be"}, {"w": "or", "n": 0.1}],
@@ -110,12 +110,6 @@ def test_parameters_and_unfitted_estimators(path):
     assert restored.random_state.rand() == np.random.RandomState(3).rand()
 
 
-@pytest.mark.parametrize("name", persistence.TRUSTED_TYPES)
-def test_trusted_names_are_types(name):
-    module, _, kind = name.rpartition(".")
-    assert isinstance(getattr(import_module(module), kind), type)
-
-
 def test_many_features(path):
     vectorizer = SequenceVectorizer().fit([[[f"w={i}é" for i in range(300_000)]]])
     save(vectorizer, path)
@@ -170,9 +164,7 @@ def test_every_byte_of_the_directory(path):
             copy = bytearray(sound)
             copy[place] ^= change
             try:
-                restored = persistence._from_bytes(
-                    bytes(copy), "it", list(persistence.TRUSTED_TYPES)
-                )
+                restored = _model_file._from_bytes(bytes(copy), "it", list(TRUSTED_TYPES))
             except ModelFileError:
                 continue
             assert restored.vocabulary_ == model.vocabulary_
@@ -204,10 +196,10 @@ FOREIGN = [
     (zip_of([("seqlab.json", b'{"format": "seqlab-model"}')]), "version None is unknown"),
     (zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 1}')]), "damaged"),
     (
-        zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 3, "seqlab": "9.0"}')]),
-        r"format version 3 \(seqlab 9.0\), newer",
+        zip_of([("seqlab.json", b'{"format": "seqlab-model", "version": 4, "seqlab": "9.0"}')]),
+        r"format version 4 \(seqlab 9.0\), newer",
     ),
-    (zip_of([("a", b"1"), ("a", b"2")]), "two members of one name"),
+    (zip_of([("a", b"1"), ("a", b"2")]), "two members with the same name"),
     (zip_of([("a", bytes(10**6))], zipfile.ZIP_DEFLATED), "not stored as seqlab stores it"),
 ]
 
@@ -268,7 +260,7 @@ def test_arrays_that_promise_too_much(path):
     )
     huge = [(n, promise.getvalue() if n.endswith(".npy") else c) for n, c in members]
     path.write_bytes(zip_of(huge))
-    with pytest.raises(ModelFileError, match="another size than its header says"):
+    with pytest.raises(ModelFileError, match="is not the one in its header"):
         load(path)
 
 
@@ -276,7 +268,7 @@ def test_sparse_matrices_that_unpack_to_too_much(path, monkeypatch):
     model = Custom(sp.csr_matrix(np.ones((1000, 1000))))
     save(model, path, trusted=[Custom])
     assert load(path, trusted=[Custom]).value.nnz == 10**6
-    monkeypatch.setattr(persistence, "_UNPACKED_BYTES", 10**6)
+    monkeypatch.setattr(_archive, "_UNPACKED_BYTES", 10**6)
     with pytest.raises(ModelFileError, match="unpack to far more"):
         load(path, trusted=[Custom])
 

@@ -1,0 +1,202 @@
+import gzip
+import json
+import pickle
+import sys
+import zipfile
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.linear_model import LogisticRegression
+
+from conformance import LABELERS
+from seqlab import ModelFileError, load, save
+from seqlab.persistence import TRUSTED_TYPES
+from seqlab.persistence.type_names import SAVED_TYPES, use_current_paths, use_stable_names
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+# Files written by format versions 1 and 2, with inputs and the predictions of that time.
+OLD_FILES = [
+    pytest.param(folder, name, id=f"{folder}-{name}")
+    for folder in ("models_v1", "models_v2")
+    for name in json.loads((FIXTURES / folder / "expected.json").read_text(encoding="utf-8"))
+]
+INPUT_FORMS = {
+    "plain": lambda X: X,
+    "tuples": lambda X: [[tuple(step) for step in steps] for steps in X],
+    "arrays": lambda X: [np.array(steps, dtype=float) for steps in X],
+    "rows": lambda X: np.array(X, dtype=float),
+}
+# Paths of types that changed after version 2.
+PATHS_OF_VERSION_2 = [
+    "seqlab.features.templates.Templates",
+    "seqlab.features.vectorizer.SequenceVectorizer",
+    "seqlab.inference.phrase_constraints.CountLimit",
+    "seqlab.inference.phrase_constraints.Covered",
+    "seqlab.inference.phrase_constraints.LengthLimit",
+    "seqlab.inference.phrase_constraints.Requires",
+    "seqlab.inference.phrase_constraints.TypeOrder",
+    "seqlab.models._discrete_emissions.BernoulliEmissions",
+    "seqlab.models._discrete_emissions.CategoricalEmissions",
+    "seqlab.models._discrete_emissions.MultinomialEmissions",
+    "seqlab.models._gaussian_emissions.FullGaussianEmissions",
+    "seqlab.models._gaussian_emissions.GaussianEmissions",
+    "seqlab.models._history.HistoryColumns",
+    "seqlab.models._history.LocalModel",
+    "seqlab.models._posteriors.StepPosteriors",
+    "seqlab.models._projections.Projections",
+    "seqlab.models._symbols.SymbolVectorizer",
+    "seqlab.models.classifier_hmm.ClassifierHMM",
+    "seqlab.models.crf.LinearChainCRF",
+    "seqlab.models.hmm.HMM",
+    "seqlab.models.memm.MEMM",
+    "seqlab.models.perceptron.StructuredPerceptron",
+    "seqlab.models.phrase_inference.PhraseInference",
+    "seqlab.models.pmm.ProjectionMarkovModel",
+    "seqlab.models.snow.SNoW",
+    "seqlab.models.tempered.TemperedClassifier",
+    "seqlab.structures.chain.ChainStructure",
+    "seqlab.structures.pattern.FeaturePattern",
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.seqlab"
+
+
+def types_in(path):
+    """(module, class) pairs in the schema of a model file."""
+    found = set()
+
+    def visit(node):
+        if isinstance(node, dict) and isinstance(node.get("__module__"), str):
+            found.add((node["__module__"], node["__class__"]))
+        children = node.values() if isinstance(node, dict) else node
+        for child in children if isinstance(node, dict | list) else ():
+            visit(child)
+
+    with zipfile.ZipFile(path) as archive:
+        visit(json.loads(archive.read("schema.json")))
+    return found
+
+
+def assert_only_stable_names(path):
+    ours = [pair for pair in types_in(path) if pair[0].split(".")[0] == "seqlab"]
+    assert ours
+    assert {module for module, _ in ours} == {"seqlab"}
+    assert {name for _, name in ours} <= set(SAVED_TYPES)
+
+
+def assert_same_answers(model, expected):
+    X = INPUT_FORMS[expected["form"]](expected["X"])
+    predicted = model.predict(X)
+    if expected["form"] == "rows":
+        assert predicted.tolist() == expected["predict"]
+    else:
+        assert [list(map(str, labels)) for labels in predicted] == expected["predict"]
+    if "method" in expected:
+        values = getattr(model, expected["method"])(X)
+        for now, then in zip(values, expected["values"], strict=True):
+            np.testing.assert_allclose(now, then, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", TRUSTED_TYPES)
+def test_trusted_names_are_types(name):
+    module, _, kind = name.rpartition(".")
+    found = getattr(import_module(module), kind)
+    assert isinstance(found, type)
+    assert f"{found.__module__}.{found.__qualname__}" == name
+
+
+@pytest.mark.parametrize("entry", LABELERS, ids=lambda entry: entry.id)
+def test_labelers_are_saved_without_module_paths(entry, path):
+    X = [np.arange(12.0).reshape(6, 2) % 5, np.ones((3, 2)), np.arange(8.0).reshape(4, 2) % 3]
+    y = [list("abcabc"), list("aab"), list("cabc")]
+    model = clone(entry.estimator).fit(X, y)
+    save(model, path)
+    assert_only_stable_names(path)
+    for a, b in zip(load(path).predict(X), model.predict(X), strict=True):
+        assert a.tolist() == b.tolist()
+
+
+@pytest.mark.filterwarnings(
+    f"ignore::{InconsistentVersionWarning.__module__}.{InconsistentVersionWarning.__name__}"
+)
+@pytest.mark.parametrize(("folder", "name"), OLD_FILES)
+def test_old_files_load_and_predict_the_same(folder, name, path):
+    expected = json.loads((FIXTURES / folder / "expected.json").read_text(encoding="utf-8"))[name]
+    path.write_bytes(gzip.decompress((FIXTURES / folder / f"{name}.seqlab.gz").read_bytes()))
+    assert any(module.startswith("seqlab.") for module, _ in types_in(path))
+    model = load(path)
+    assert_same_answers(model, expected)
+    save(model, path)
+    assert_only_stable_names(path)
+    assert_same_answers(load(path), expected)
+    assert_same_answers(pickle.loads(pickle.dumps(model)), expected)
+
+
+def node(module, name, **more):
+    return {"__module__": module, "__class__": name, "__loader__": "ObjectNode", **more}
+
+
+@pytest.mark.parametrize("old", PATHS_OF_VERSION_2)
+@pytest.mark.parametrize("version", [1, 2])
+def test_paths_of_old_versions_resolve(old, version):
+    module, _, name = old.rpartition(".")
+    schema = json.dumps(node(module, name, content=[node(module, name)])).encode()
+    current = json.loads(use_current_paths(schema, version))
+    for found in (current, current["content"][0]):
+        assert f"{found['__module__']}.{found['__class__']}" == SAVED_TYPES[name]
+
+
+def test_stable_names_and_back():
+    names = [path.rpartition(".")[::2] for path in (*SAVED_TYPES.values(), "os.system", "a.b.HMM")]
+    schema = [node(*name) for name in names]
+    stable = use_stable_names(json.dumps(schema).encode())
+    assert json.loads(stable)[-2:] == schema[-2:]
+    assert {found["__module__"] for found in json.loads(stable)[:-2]} == {"seqlab"}
+    assert json.loads(use_current_paths(stable, 3)) == schema
+
+
+def write_file(path, schema, version):
+    about = {"format": "seqlab-model", "version": version}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema | {"protocol": 2, "__id__": 1}))
+        archive.writestr("seqlab.json", json.dumps(about))
+
+
+@pytest.mark.parametrize(
+    "name", ["NewEstimator", "save", "__version__", "models.crf.LinearChainCRF"]
+)
+def test_unknown_stable_names(name, path):
+    write_file(path, node("seqlab", name), 3)
+    with pytest.raises(ModelFileError, match=f"does not have: seqlab.{name}"):
+        load(path)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("seqlab.persistence", "save"),
+        ("seqlab.cli.app", "main"),
+        ("seqlab.no_such_module", "Estimator"),
+        ("seqlabs", "HMM"),
+        ("antigravity", "HMM"),
+    ],
+)
+def test_other_paths_are_not_trusted(module, name, version, path):
+    write_file(path, node(module, name), version)
+    with pytest.raises(ModelFileError, match=f"not trusted: {module}.{name}"):
+        load(path)
+    assert "antigravity" not in sys.modules
+
+
+def test_keys_of_the_user_are_not_type_names(path):
+    weights = {"__module__": 1.0, "__class__": 2.0}
+    save(LogisticRegression(class_weight=weights), path)
+    assert load(path).class_weight == weights
