@@ -247,7 +247,7 @@ def test_wrong_arguments():
     ("parts", "message"),
     [
         ({"steps": [True, False]}, r"mask\.steps must have 2 dimensions, got shape \(2,\)"),
-        ({"steps": [[1, 2]]}, r"mask\.steps\[0, 1\] is 2, but True or False"),
+        ({"steps": [[1, 2]]}, r"mask\.steps\[0, 1\] is 2, expected True or False"),
         ({"steps": [[1, 0.5]]}, r"mask\.steps must be boolean.*float64"),
         ({"steps": np.zeros((2, 2))}, r"mask\.steps must be boolean"),
         ({"steps": [[True], [True, False]]}, r"mask\.steps must be a boolean array"),

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from seqlab.inference.kernels.dense import (
     add_outer_products,
-    count_bad,
+    count_invalid,
     exp_matrix,
     exp_shifted,
     finite_bounds,
@@ -68,4 +68,4 @@ def test_exp_matrix_returns_shift_and_range():
 
 
 def test_count_bad():
-    assert count_bad(np.array([1.0, -np.inf, np.nan, np.inf])) == 2
+    assert count_invalid(np.array([1.0, -np.inf, np.nan, np.inf])) == 2

@@ -28,7 +28,7 @@ from seqlab.inference import (
     viterbi,
 )
 from seqlab.inference._prepare import chain_arrays
-from seqlab.inference.kernels import forward_backward, log_space
+from seqlab.inference.kernels import forward_backward, forward_backward_log
 from seqlab.inference.kernels.beam import beam_one, beam_workspace
 from seqlab.utils import threads
 
@@ -169,7 +169,7 @@ def in_log_space(scores, want):
         t0, t1 = scores.offsets[i : i + 2].tolist()
         if t0 == t1:
             continue
-        log_z[i] = log_space.forward_backward_log_one(
+        log_z[i] = forward_backward_log.forward_backward_log_one(
             *arrays[:5], t0, t1, 1.0, want, np.zeros((t1 - t0, width)),
             np.zeros((t1 - t0, width)), np.zeros(width), np.zeros(width), node, pair, transitions,
         )  # fmt: skip

@@ -194,25 +194,25 @@ def test_infeasible_names_the_sequence_and_the_constraint():
 
 def test_bad_constraints_are_named():
     costs = PhraseCosts.product(np.full((2, 2), 0.5), np.full((2, 2), 0.5))
-    with pytest.raises(InputError, match="names the type 'Z'; there are 'A', 'B'"):
+    with pytest.raises(InputError, match="names the type 'Z', but the types are 'A', 'B'"):
         constrained_phrases(costs, [CountLimit(1, type="Z")], ["A", "B"])
-    with pytest.raises(InputError, match="is no constraint on phrases"):
+    with pytest.raises(InputError, match="is not a constraint on phrases"):
         constrained_phrases(costs, ["at most one"], ["A", "B"])
     with pytest.raises(InputError, match="names of types"):
         constrained_phrases(costs, [], ["A"])
     for make, words in [
         (lambda: LengthLimit(0), "shortest must be at least 1"),
         (lambda: LengthLimit(3, 2), "longest must be at least 3"),
-        (lambda: LengthLimit(1.5), "whole number"),
+        (lambda: LengthLimit(1.5), "must be an integer"),
         (lambda: CountLimit(-1), "at_most must be at least 0"),
         (lambda: CountLimit(1, at_least=2), "at_most must be at least 2"),
-        (lambda: CountLimit(True), "whole number"),
+        (lambda: CountLimit(True), "must be an integer"),
         (lambda: TypeOrder(("A",)), "two or more"),
         (lambda: TypeOrder(("A", "A")), "two or more"),
         (lambda: TypeOrder("AB"), "two or more"),
         (lambda: Requires("A", "A"), "its own type"),
         (lambda: Requires("A", "B", where="near"), "where must be"),
-        (lambda: Covered((0.5,)), "whole number"),
+        (lambda: Covered((0.5,)), "must be an integer"),
     ]:
         with pytest.raises(InputError, match=words):
             make()

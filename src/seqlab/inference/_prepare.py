@@ -1,4 +1,4 @@
-"""What every public inference function does before and after its kernel: check, cut, explain."""
+"""What every public inference function does around its kernel: checks, blocks, error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
-from seqlab.inference.kernels.paths import count_bad_scores
+from seqlab.inference.kernels.path_scores import count_invalid_scores
 from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
@@ -29,7 +29,7 @@ class ChainArrays(NamedTuple):
 
 
 def chain_arrays(scores: ChainScores) -> ChainArrays:
-    """Scores in the form the kernels take."""
+    """The arguments of the kernels for some scores."""
     pairwise3 = scores.pairwise if scores.per_step else scores.pairwise[np.newaxis]
     return ChainArrays(
         _writable(scores.unary),
@@ -42,21 +42,21 @@ def chain_arrays(scores: ChainScores) -> ChainArrays:
 
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:
-    # numba types read-only arrays apart, and would compile every kernel a second time for them.
+    # For numba a read-only array is another type, for which it would compile every kernel again.
     return array if array.flags.writeable else array.copy()
 
 
 def prepare(scores: ChainScores, mask: Mask | None) -> ChainScores:
-    """Apply the mask and refuse scores that no kernel can use.
+    """Apply the mask and raise an error if a score is NaN or ``+inf``.
 
-    One pass over the scores, a few per cent of what forward-backward costs.
+    This takes one pass over the scores, a few per cent of the time of forward-backward.
     """
     scores = scores.masked(mask)
     if np.any(np.diff(scores.offsets) < 0):
         raise InputError("offsets must not decrease")
     arrays = chain_arrays(scores)
     boundary = np.concatenate([scores.start, scores.end])
-    if not np.all(boundary < np.inf) or count_bad_scores(
+    if not np.all(boundary < np.inf) or count_invalid_scores(
         arrays.unary, arrays.pairwise3, arrays.stride, arrays.offsets
     ):
         scores.check()
@@ -69,16 +69,16 @@ def over_blocks(
     n_jobs: int | None,
     work_per_step: int = 0,
     *,
-    apart: bool = False,
+    independent: bool = False,
 ) -> list[Result]:
-    """``function(first, last)`` on each block of the fixed partition, results in block order.
+    """Call ``function(first, last)`` for each block of sequences; results in the order of the blocks.
 
-    Where sequences are dealt with ``apart``, so that no sum runs over several, one thread takes them all
-    at once.
+    The blocks do not depend on ``n_jobs``. If no sum runs over several sequences (``independent``), a
+    single thread takes them all in one call.
     """
-    if apart and effective_n_jobs(n_jobs) == 1:
+    if independent and effective_n_jobs(n_jobs) == 1:
         return [function(0, scores.n_sequences)]
-    # Even for few labels a step costs as much as some 64 operations.
+    # Even with few labels a step costs as much as about 64 operations.
     work = max(scores.n_labels**2, work_per_step, 64)
     bounds = block_bounds(scores.offsets, work)
     return run_blocks(
@@ -87,7 +87,7 @@ def over_blocks(
 
 
 def require_legal(scores: ChainScores, values: Floats) -> None:
-    """Raise the error that explains the first value, per sequence, that is not finite."""
+    """Raise an error that explains the first of the sequences' values that is not finite."""
     finite = np.isfinite(values)
     if finite.all():
         return
@@ -95,7 +95,7 @@ def require_legal(scores: ChainScores, values: Floats) -> None:
     position = first_blocked_position(scores, sequence)
     if position is None:
         raise NumericalError(
-            "the scores of sequence {sequence} are too large: their sum leaves the finite numbers",
+            "the scores of sequence {sequence} are too large: their sum overflows",
             sequence,
         )
     raise NoLegalLabelingError(
@@ -105,9 +105,9 @@ def require_legal(scores: ChainScores, values: Floats) -> None:
 
 
 def first_blocked_position(scores: ChainScores, sequence: int) -> int | None:
-    """First position that no legal prefix of a sequence reaches; ``None`` if there is none.
+    """First position that no legal prefix of a sequence reaches; ``None`` if every position is reached.
 
-    The last position is named where the end scores forbid all that is left.
+    It is the last position if the end scores forbid all remaining labels.
     """
     first, last = int(scores.offsets[sequence]), int(scores.offsets[sequence + 1])
     allowed = scores.unary[first:last] > -np.inf
@@ -125,10 +125,10 @@ def first_blocked_position(scores: ChainScores, sequence: int) -> int | None:
 
 
 def check_labels(scores: ChainScores, labels: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Labelings of all steps as int64, each a valid label."""
+    """The labels of all steps as int64; an error if one is not a valid label."""
     array = np.asarray(labels)
     if array.shape == (0,):
-        array = array.astype(np.int64)  # an empty list has no integer type of its own
+        array = array.astype(np.int64)  # NumPy reads an empty list as floats
     if array.shape != (scores.n_steps,) or array.dtype.kind not in "iu":
         raise InputError(
             f"{name} must be integers of shape ({scores.n_steps},), "
@@ -146,13 +146,13 @@ def check_labels(scores: ChainScores, labels: ArrayLike, name: str) -> NDArray[n
 
 
 _LOCAL = threading.local()
-# Doubles of scratch memory that a thread keeps between calls (16 MB): fresh pages from the system take
-# a quarter of the time of Viterbi on a long chain.
+# Doubles of scratch memory that a thread keeps between calls (16 MB). Requests for more are allocated each
+# time: fresh pages from the system take a quarter of the time of Viterbi on a long chain.
 KEPT_DOUBLES = 1 << 21
 
 
 def scratch(n_rows: int, n_columns: int) -> Floats:
-    """An array with anything in it, of this thread until it asks again."""
+    """An uninitialised array, valid until the same thread calls this function again."""
     size = n_rows * n_columns
     if size > KEPT_DOUBLES:
         return np.empty((n_rows, n_columns))

@@ -1,4 +1,4 @@
-"""Approximate inference on chains with a beam: at most ``width`` labels live at every step.
+"""Approximate inference on chains with a beam: at most ``width`` labels are kept at every step.
 
 For large label sets. The cost falls from O(n_steps * n_labels ** 2) to O(n_steps * width *
 n_labels). With ``width >= n_labels`` nothing is dropped and the results are exact.
@@ -34,9 +34,9 @@ def beam(
     scores : ChainScores
         Scores of all sequences.
     width : int
-        Labels kept per step, those with the best prefix score; ties to the lower label.
+        Labels kept per step, those with the best prefix score; ties go to the lower label.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
@@ -79,8 +79,8 @@ def beam_marginals(
     width : int
         Labels kept per step, those with the largest forward probability.
     gold : int array of shape (n_steps,), optional
-        Labels that are always kept, so that the labeling ``gold`` has a probability above 0: what
-        training needs.
+        Labels that are always kept, so that the labeling ``gold`` has a probability above 0, as
+        training requires.
     mask : Mask, optional
         Labelings that get probability 0.
     n_jobs : int, optional
@@ -164,7 +164,7 @@ def _check_width(scores: ChainScores, width: int) -> int:
 
 
 def _require_survivors(scores: ChainScores, values: Floats, width: int) -> None:
-    """Like `require_legal`, with a word of its own where only the beam is at fault."""
+    """Like `require_legal`, with its own message if a wider beam would have found a labeling."""
     for sequence in np.flatnonzero(np.isneginf(values)):
         if first_blocked_position(scores, int(sequence)) is None:
             raise NoLegalLabelingError(

@@ -1,8 +1,8 @@
 """Exact inference on chains: pure functions from `ChainScores` to probabilities and labelings.
 
-Every function takes scores of many sequences at once, an optional `Mask` of hard constraints and
-``n_jobs``, the number of threads (``None`` or 1 for serial, -1 for all cores); the result has the
-same bits for any ``n_jobs``. With ``score(y)`` as in `seqlab.inference.scores`, the distribution is
+Every function takes the scores of many sequences at once, an optional `Mask` of hard constraints and
+``n_jobs``, the number of threads (``None`` or 1 for serial, -1 for all cores). The result is the same,
+bit for bit, for any ``n_jobs``. With ``score(y)`` as in `seqlab.inference.scores`, the distribution is
 ``P(y) = exp(score(y)) / Z``. Cost is O(n_steps * n_labels ** 2) throughout.
 
 A sequence without any legal labeling raises `NoLegalLabelingError`, a score that is NaN or ``+inf``
@@ -31,7 +31,7 @@ from seqlab.inference.kernels.forward_backward import (
     TRANSITIONS,
     forward_backward_block,
 )
-from seqlab.inference.kernels.paths import path_scores_all
+from seqlab.inference.kernels.path_scores import score_paths
 from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.scores import ChainScores, Floats, Mask
@@ -47,7 +47,7 @@ def log_partition(
     scores : ChainScores
         Scores of all sequences.
     mask : Mask, optional
-        Labelings to leave out of the sum.
+        Labelings to exclude from the sum.
     n_jobs : int, optional
         Number of threads.
 
@@ -87,7 +87,7 @@ def marginals(
 
     Notes
     -----
-    Scaled forward-backward; log space for sequences whose scores leave it no room (see
+    Scaled forward-backward; in log space for sequences whose scores have too large a range (see
     ``kernels/forward_backward.py`` for the bound).
 
     Examples
@@ -127,7 +127,7 @@ def pair_marginals(
 
     See Also
     --------
-    expected_transitions : their sum over steps, without holding them all.
+    expected_transitions : their sum over steps, without storing them all.
     """
     scores = prepare(scores, mask)
     pair = np.empty((scores.n_steps, scores.n_labels, scores.n_labels))
@@ -149,7 +149,7 @@ def expected_transitions(
     scores : ChainScores
         Scores of all sequences.
     weights : array of shape (n_sequences,), optional
-        How often each sequence counts in ``transitions``; once by default.
+        Weight of each sequence in ``transitions``; 1 by default.
     mask : Mask, optional
         Labelings that get probability 0.
     n_jobs : int, optional
@@ -183,15 +183,15 @@ def viterbi(
     scores : ChainScores
         Scores of all sequences.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
     Returns
     -------
     Labelings
-        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,). Of tied labelings the
-        first in lexicographic order.
+        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,). Ties go to the labeling
+        that is first in lexicographic order.
 
     Examples
     --------
@@ -205,14 +205,14 @@ def viterbi(
     score = np.zeros(scores.n_sequences)
     arrays = chain_arrays(scores)
     lengths = np.diff(scores.offsets)
-    neighbours = lengths[1:] + lengths[:-1]  # may go side by side
+    neighbours = lengths[1:] + lengths[:-1]  # two sequences may share the table
     n_rows = int(max(lengths.max(initial=0), neighbours.max(initial=0)))
     width = int(padded_width(scores.n_labels))
 
     def block(first: int, last: int) -> None:
         viterbi_block(*arrays, first, last, labels, score, scratch(n_rows, width))
 
-    over_blocks(scores, block, n_jobs, apart=True)
+    over_blocks(scores, block, n_jobs, independent=True)
     require_legal(scores, score)
     return Labelings(labels, score)
 
@@ -227,15 +227,15 @@ def max_marginals(
     scores : ChainScores
         Scores of all sequences.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
     Returns
     -------
     array of shape (n_steps, n_labels)
-        ``-inf`` where no legal labeling passes. The maximum of every row is its sequence's best
-        score.
+        ``-inf`` if no legal labeling has that label. The maximum of every row is the best score of
+        its sequence.
     """
     scores = prepare(scores, mask)
     out = np.empty((scores.n_steps, scores.n_labels))
@@ -268,7 +268,7 @@ def loss_augmented(
         Cost of an error at each step, or of each wrong label at each step. 1 by default: Hamming
         loss.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
@@ -310,12 +310,12 @@ def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = N
     Returns
     -------
     array of shape (n_sequences,)
-        ``score(y)``, ``-inf`` where the labeling is forbidden.
+        ``score(y)``; ``-inf`` if the labeling is forbidden.
     """
     array = check_labels(scores, labels, "labels")
     scores = prepare(scores, mask)
     out = np.zeros(scores.n_sequences)
-    path_scores_all(*chain_arrays(scores), array, out)
+    score_paths(*chain_arrays(scores), array, out)
     return out
 
 
@@ -326,7 +326,7 @@ def _forward_backward(
     n_jobs: int | None,
     pair: Floats | None = None,
 ) -> TransitionCounts:
-    """Run the kernel over all blocks; results that are not wanted are empty."""
+    """Run the kernel on all blocks; results that ``want`` does not name are empty."""
     n_labels = scores.n_labels
     arrays = chain_arrays(scores)
     log_z = np.zeros(scores.n_sequences)

@@ -1,11 +1,11 @@
-"""Best labeling where a label depends on several labels before it, by beam search.
+"""Beam search for the best labeling if a label depends on several labels before it.
 
-A chain of order k scores ``sum_t f(t, (y_{t-1}, ..., y_{t-k}), y_t)``. Keeping, at every step, the ``width``
-best histories of k labels costs O(T width L); with ``width >= L ** k`` none is lost and the search is
-exact (Viterbi over histories).
+A chain of order k scores ``sum_t f(t, (y_{t-1}, ..., y_{t-k}), y_t)``. Keeping the ``width`` best
+histories of k labels at every step costs O(T width L); with ``width >= L ** k`` none is dropped and the
+search is exact (Viterbi over histories).
 
 All sequences advance together, one position at a time, so that the local scores of a position come from
-one call: what computes them may be a classifier that is slow to call and fast on many rows.
+one call: a classifier that computes them is slow per call, but fast on many rows.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
-from seqlab.inference.kernels.history_beam import extend, trace_back
+from seqlab.inference.kernels.history_beam import backtrack_histories, extend_histories
 from seqlab.inference.results import Labelings
 from seqlab.inference.scores import Floats, Mask
 
 Codes = NDArray[np.int64]
 LocalScores = Callable[[Codes, Codes], Floats]
 
-# Local scores of one position, and steps that keep their way back, held at a time (doubles, entries).
+# Largest number of (step, history, label) entries in a chunk of sequences. More entries need more memory,
+# fewer need more calls of the function that computes the scores.
 CHUNK = 4_000_000
 
 
 def history_codes(labels: Codes, offsets: Codes, n_labels: int, history: int) -> Codes:
     """The ``history`` labels before each step as one number per step.
 
-    Base ``n_labels + 1``, the latest label the last digit; the digit ``n_labels`` stands before the
-    beginning of a sequence.
+    The number has base ``n_labels + 1``, and its last digit is the latest label. The digit ``n_labels``
+    means "before the beginning of the sequence".
 
     Examples
     --------
@@ -52,7 +53,7 @@ def history_codes(labels: Codes, offsets: Codes, n_labels: int, history: int) ->
 
 
 def check_history(n_labels: int, history: int) -> None:
-    """Raise `InputError` where histories are too long to be numbered."""
+    """Raise `InputError` if there are too many histories to number."""
     if (n_labels + 1) ** history >= 2**62:
         raise InputError(
             f"a history of {history} labels, each one of {n_labels}, is too long: "
@@ -74,32 +75,32 @@ def history_beam(
     Parameters
     ----------
     local : callable
-        ``local(steps, histories)`` gives an array of shape (n, n_labels): the score of each label at each of
-        the steps after the history (see `history_codes`).
+        ``local(steps, histories)`` gives an array of shape (n, n_labels): the score of each label at each
+        of the steps after the history (see `history_codes`).
     offsets : int array of shape (n_sequences + 1,)
-        Where each sequence begins.
+        First step of each sequence, and the number of steps.
     n_labels : int
         Number of labels.
     history : int
-        Labels that a score may look back at, at least 1.
+        Number of previous labels that a score depends on, at least 1.
     width : int
-        Histories kept; those that agree in all ``history`` labels count once.
+        Number of histories kept; those with the same ``history`` labels count once.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
 
     Returns
     -------
     Labelings
-        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,). Of tied labelings one with the
+        ``labels`` of shape (n_steps,) and ``score`` of shape (n_sequences,). Ties go to a labeling with the
         lowest last labels.
 
     Examples
     --------
     >>> import numpy as np
     >>> from seqlab.inference.history_beam import history_beam
-    >>> def not_again(steps, histories):  # base 3: the last digit is the label before
+    >>> def no_repetition(steps, histories):  # base 3: the last digit is the previous label
     ...     return -1.0 * (histories[:, None] % 3 == np.arange(2)) - 0.1 * np.arange(2)
-    >>> history_beam(not_again, np.array([0, 3]), n_labels=2, history=1, width=2).labels
+    >>> history_beam(no_repetition, np.array([0, 3]), n_labels=2, history=1, width=2).labels
     array([0, 1, 0])
     """
     if width < 1 or history < 1:
@@ -119,7 +120,7 @@ def history_beam(
 
 
 def _chunks(order: Codes, lengths: Codes, per_step: int) -> Iterator[Codes]:
-    """Cut the sequences so that a chunk's steps hold a bounded number of entries."""
+    """Split the sequences into chunks with at most `CHUNK` entries (or one sequence)."""
     occupied = order[lengths[order] > 0]
     work = np.cumsum(lengths[occupied]) * per_step // CHUNK
     for part in np.split(occupied, np.flatnonzero(np.diff(work)) + 1):
@@ -161,7 +162,7 @@ def _search(
             found = np.where(_allowed(mask, steps, alive % base, t == 0, last), found, -np.inf)
         first = np.cumsum(live[:n]) - live[:n]
         rows = slice(int(starts[t]), int(starts[t + 1]))
-        extend(
+        extend_histories(
             found,
             live[:n],
             first,
@@ -173,7 +174,7 @@ def _search(
             label[rows],
         )
     best = np.empty(chunk.size)
-    trace_back(live, values, starts, lengths, parent, label, begin, labels, best)
+    backtrack_histories(live, values, starts, lengths, parent, label, begin, labels, best)
     if np.isneginf(best).any():
         sequence = int(chunk[np.isneginf(best)].min())
         raise NoLegalLabelingError(
@@ -185,7 +186,7 @@ def _search(
 def _allowed(
     mask: Mask, steps: Codes, previous: Codes, opening: bool, last: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """What the mask allows at each (step, previous label) pair of one position, (n, n_labels) or less."""
+    """Labels that the mask allows at each step after each previous label; (n, n_labels) or (n, 1)."""
     allowed = np.ones((steps.size, 1), dtype=bool)
     if mask.steps is not None:
         allowed = allowed & mask.steps[steps]

@@ -21,16 +21,16 @@ def kbest(
     scores : ChainScores
         Scores of all sequences.
     n : int
-        How many; fewer are returned where fewer legal labelings exist.
+        Number of labelings; fewer are returned if a sequence has fewer legal labelings.
     mask : Mask, optional
-        Labelings to leave out.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
     Returns
     -------
     list of lists of (labels, score)
-        Per sequence, by falling score; ties in lexicographic order of the labels. ``labels`` has
+        Per sequence, by decreasing score; ties in lexicographic order of the labels. ``labels`` has
         shape (n_steps of the sequence,). An empty sequence has one labeling, empty, of score 0.
 
     Notes
@@ -51,7 +51,7 @@ def kbest(
     scores = prepare(scores, mask)
     if scores.n_sequences == 0:
         return []
-    # Python integers: never more rows than the longest sequence has labelings.
+    # At most as many rows as the longest sequence has labelings (Python integers do not overflow).
     longest = int(np.diff(scores.offsets).max())
     n_rows = n if scores.n_labels > 1 and longest > 62 else min(n, scores.n_labels**longest)
     n_rows = max(int(n_rows), 1)

@@ -32,21 +32,21 @@ def sample(
     n : int
         Number of labelings per sequence.
     random_state : int, RandomState, Generator or None
-        Source of the uniform numbers, one per step and labeling, all drawn before the work is
-        split: the same labelings for any ``n_jobs``.
+        Source of the uniform numbers, one per step and labeling. All are drawn before the work is
+        split, so the labelings do not depend on ``n_jobs``.
     mask : Mask, optional
-        Labelings never to draw.
+        Labelings to exclude.
     n_jobs : int, optional
         Number of threads.
 
     Returns
     -------
     int64 array of shape (n, n_steps)
-        One labeling of all sequences, stacked, per row.
+        Each row is a labeling of all sequences, stacked.
 
     Notes
     -----
-    Forward filter, backward sample: O(T L^2 + n T L) for a sequence of T steps and L labels.
+    Forward filtering, backward sampling: O(T L^2 + n T L) for a sequence of T steps and L labels.
 
     Examples
     --------

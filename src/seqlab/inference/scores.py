@@ -1,12 +1,12 @@
-"""ChainScores and Mask: what chain inference works on.
+"""ChainScores and Mask: the input of chain inference.
 
 The score of a labeling ``y`` of one sequence with steps ``0 .. T-1`` is::
 
     score(y) = start[y_0] + sum_t unary[t, y_t] + sum_{t>0} pairwise[t][y_{t-1}, y_t] + end[y_{T-1}]
 
-``pairwise[i, j]`` is *from label i to label j*, everywhere in the library. Given per step,
-``pairwise[t]`` leads from step ``t - 1`` to step ``t``; the entry of a sequence's first step is
-never read. Forbidden is a real ``-inf``.
+``pairwise[i, j]`` is *from label i to label j*, everywhere in the library. With scores per step,
+``pairwise[t]`` is from step ``t - 1`` to step ``t``; the entry of a sequence's first step is never
+read. A forbidden label or transition has the score ``-inf``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ChainScores:
     pairwise : array of shape (n_labels, n_labels) or (n_steps, n_labels, n_labels)
         Score from the previous label (first label axis) to the current one.
     start, end : arrays of shape (n_labels,)
-        Added at the first and at the last step of every sequence. Zeros where not given.
+        Added at the first and at the last step of every sequence. Zeros by default.
     offsets : array of shape (n_sequences + 1,)
         Row where each sequence begins; the last entry is ``n_steps``.
     """
@@ -94,7 +94,7 @@ class ChainScores:
         return self.pairwise.ndim == 3
 
     def check(self) -> None:
-        """Raise `NumericalError` where a score is NaN or ``+inf`` (``-inf`` means forbidden)."""
+        """Raise `NumericalError` if a score is NaN or ``+inf`` (``-inf`` means forbidden)."""
         bad = np.isnan(self.unary) | np.isposinf(self.unary)
         if bad.any():
             step = int(np.argmax(bad.any(axis=1)))
@@ -109,7 +109,7 @@ class ChainScores:
                 raise NumericalError(f"the {name} scores contain NaN or +inf")
 
     def masked(self, mask: Mask | None) -> ChainScores:
-        """The same scores with everything that ``mask`` forbids at ``-inf``."""
+        """The same scores, with ``-inf`` for everything that ``mask`` forbids."""
         if mask is None:
             return self
         mask.check(self.n_steps, self.n_labels)
@@ -134,14 +134,14 @@ class Mask:
     steps : boolean array of shape (n_steps, n_labels), optional
         Labels allowed at each step (lexicons, known or partly known labels).
     transitions : boolean array of shape (n_labels, n_labels), optional
-        Allowed steps from one label (first axis) to the next (tag schemes).
+        Allowed transitions from one label (first axis) to the next (tag schemes).
     start, end : boolean arrays of shape (n_labels,), optional
-        Labels allowed first and last.
+        Labels allowed at the first and at the last step.
 
     Notes
     -----
-    Lists, and integers 0 and 1, become boolean arrays. Other numbers are an `InputError`: floats
-    are likelier to be scores, for which 0 would mean the opposite.
+    Lists, and the integers 0 and 1, become boolean arrays. Other numbers raise `InputError`: floats are
+    probably scores, for which 0 would mean the opposite.
     """
 
     steps: Bools | None = None
@@ -158,7 +158,7 @@ class Mask:
             raise InputError(f"mask.transitions must be square, got {self.transitions.shape}")
 
     def check(self, n_steps: int, n_labels: int) -> None:
-        """Raise `InputError` where a part does not fit the scores."""
+        """Raise `InputError` if the shape of a part does not match the scores."""
         expected = {
             "steps": (n_steps, n_labels),
             "transitions": (n_labels, n_labels),
@@ -171,7 +171,7 @@ class Mask:
                 raise InputError(f"mask.{name} must have shape {shape}, got {part.shape}")
 
     def __and__(self, other: Mask) -> Mask:
-        """Both constraints at once."""
+        """A mask that allows what both masks allow."""
         parts = {}
         for name in ("steps", "transitions", "start", "end"):
             a, b = getattr(self, name), getattr(other, name)
@@ -193,10 +193,10 @@ def _booleans(part: ArrayLike, n_axes: int, name: str) -> Bools:
         odd = (array != 0) & (array != 1)
         if odd.any():
             where = [int(i) for i in np.unravel_index(np.argmax(odd), array.shape)]
-            raise InputError(f"{name}{where} is {array[tuple(where)]}, but True or False expected")
+            raise InputError(f"{name}{where} is {array[tuple(where)]}, expected True or False")
     elif array.dtype.kind != "b" and array.size:
         raise InputError(
-            f"{name} must be boolean, True where allowed, but its entries are of type {array.dtype}"
+            f"{name} must be boolean (True for allowed), got entries of type {array.dtype}"
         )
     return array.astype(np.bool_, copy=False)
 

@@ -1,14 +1,15 @@
 """Kernels of `MixedRows`: emission and its transpose over dense rows and single weights.
 
-Features that go with many labels have dense rows, which add up in vector registers; the others are listed
-weight by weight, one (weight, column) pair for each label a feature goes with: a flat list has no inner loop
-whose end the processor must guess. ``unit`` data (every value 1, as in text) need no multiplication. Indices
-are unsigned, so that no code is spent on negative ones.
+Features with weights for many labels have dense rows, which are summed in vector registers. The others are
+listed weight by weight, as one (weight, column) pair per label: a flat list has no short inner loop with an
+unpredictable end. If every value is 1, as in text, ``dense_value`` and ``pair_value`` have size 0 and
+nothing is multiplied. Indices are unsigned, so that no code is generated for negative ones.
 
 Measured on text (CoNLL-2000, 22 labels; per step 10 dense features and 18 pairs), one thread: emission 0.09
-us and scatter 0.10 us per step. Dense rows (a megabyte) are bound by reads from L2: 31 cache lines a step,
-0.95 a nanosecond, 79 % of what the core read in a plain loop; scatter writes them back as well. Weights of
-pairs lie in the order of first sight, so that those of a sentence are neighbours; they take 0.04 us a step.
+us and scatter 0.10 us per step. Dense rows (a megabyte) are limited by reads from L2: 31 cache lines per
+step, 0.95 per nanosecond, 79 % of what the core reads in a plain loop; scatter also writes them back.
+Weights of pairs are stored in the order of first occurrence, so that those of a sentence are neighbours;
+they take 0.04 us per step.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from seqlab.simd.row_sums import add_to_rows, sum_rows
 
 @njit(nogil=True, cache=True)
 def feature_plan(counts, starts, min_dense):
-    """What becomes of each feature, in one number, and how many have dense rows.
+    """How each feature is stored, as one number per feature, and the number of dense rows.
 
     ``-1 - row`` for a dense feature, ``first weight << 16 | number of weights`` for the others.
     """
@@ -38,7 +39,7 @@ def feature_plan(counts, starts, min_dense):
 
 @njit(nogil=True, cache=True)
 def count_split(indptr, indices, plan, first, last, n_dense, n_pairs):
-    """Dense features and pairs of each of the rows first..last."""
+    """Count the dense features and the pairs of each of the rows ``first:last``."""
     for t in range(first, last):
         dense, pairs = 0, 0
         for k in range(indptr[t], indptr[t + 1]):
@@ -55,7 +56,7 @@ def fill_split(
     indptr, indices, data, plan, columns, first, last,
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
 ):  # fmt: skip
-    """Write the dense features and pairs of the rows first..last."""
+    """Write the dense features and the pairs of the rows ``first:last``."""
     unit = dense_value.size == 0 and pair_value.size == 0
     d, q = np.int64(dense_ptr[first]), np.int64(pair_ptr[first])
     for t in range(first, last):
@@ -81,10 +82,10 @@ def emit_mixed(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
     rows, weights, scale, n_labels, first, last, out,
 ):  # fmt: skip
-    """Scores of steps first..last into ``out[0:last - first]``; padding columns are ``-inf``.
+    """Write the scores of the steps ``first:last`` into ``out[:last - first]``, ``-inf`` into the padding.
 
-    ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs, which
-    count ``scale`` times.
+    ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs, which are
+    multiplied by ``scale``.
     """
     unit = pair_value.size == 0
     for t in range(first, last):
@@ -110,7 +111,7 @@ def scatter_mixed(
 ):  # fmt: skip
     """``weights[f, c] += scale * sum_t x[t, f] * residual[place + t - first, c]``.
 
-    Dense features go into ``rows``, without the scale.
+    The sums of dense features are added to ``rows``, without the scale.
     """
     unit = pair_value.size == 0
     for t in range(first, last):
@@ -133,7 +134,7 @@ def add_gold(
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
     codes, step_weights, first, last, rows, weights,
 ):  # fmt: skip
-    """The observed features of steps first..last: `scatter_mixed` of a 1 at the label of each."""
+    """Add the observed features of the steps ``first:last``: `scatter_mixed` of a 1 at each gold label."""
     for t in range(first, last):
         code, weight = codes[t], step_weights[t]
         for k in range(dense_ptr[t], dense_ptr[t + 1]):

@@ -1,12 +1,14 @@
-"""Kernels of `EmissionTable`: the scores of rows that are read once.
+"""Kernels of `EmissionTable`: scores of rows that are read once.
 
-A feature has one line of four numbers, half a cache line: what it is, and up to three weights. Features that
-go with many labels name a dense row instead, those in between a run of the weights. Lines that the next steps
-need are fetched beforehand; nothing but the rare runs depends on a branch that cannot be predicted.
+A feature has one line of four numbers, half a cache line: its kind, and up to three weights. The line of a
+feature with weights for many labels names a dense row instead, and of those in between a run of weights.
+Lines that the next steps need are prefetched; only the rare runs depend on a branch that cannot be
+predicted.
 
-Measured on text (CoNLL-2000, 22 labels, 68,000 of 336,000 features in the data; per step 12 dense rows and 5
-lines), one thread: 0.16 us per step, and 0.07 us to lay out. One table of (place, weight) lines for all
-features, read when needed, took 0.29 us. Bound: reads of lines and rows, two megabytes each, from L2 and L3.
+Measured on text (CoNLL-2000, 22 labels, 68,000 of 336,000 features in the data; per step 12 dense rows and
+5 lines), one thread: 0.16 us per step, and 0.07 us to fill the table. One table of (place, weight) lines
+for all features without prefetching took 0.29 us. Limit: reads of lines and rows, two megabytes each, from
+L2 and L3.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ from numba import njit
 from seqlab.simd.row_sums import sum_rows
 from seqlab.simd.scalars import prefetch
 
-IN_LINE = 3  # weights that a line holds
-RUN = 1 << 62  # marks the line of a run
-AHEAD = 2  # steps from the fetching of a line to its use
-LINES_AHEAD = 16  # features from the fetching of what belongs to one to its use
+IN_LINE = 3  # weights in a line
+RUN = 1 << 62  # first number of a line that names a run of weights
+# Steps, and features, between a prefetch and its use. With fewer the data has not arrived yet, with more it
+# may have left the cache again.
+AHEAD = 2
+LINES_AHEAD = 16
 
 
 @njit(nogil=True, cache=True)
 def number_features(indices, numbers, features, numbered):
-    """Number the columns of CSR entries in the order of first sight; return how many there are.
+    """Number the columns of CSR entries in the order of first occurrence; returns their number.
 
     Parameters
     ----------
@@ -33,7 +37,7 @@ def number_features(indices, numbers, features, numbered):
     numbers : zeros of shape (n_features,), int32
         Workspace: 1 + number of each feature.
     features : int32 array with room for every feature
-        Set to the features in their order.
+        Set to the features in this order.
     numbered : int32 array of shape (n_entries,)
         Set to the number of each entry's feature.
     """
@@ -51,7 +55,7 @@ def number_features(indices, numbers, features, numbered):
 
 @njit(nogil=True, cache=True)
 def find_weights(features, starts, min_dense, first, count):
-    """Place and number of the weights of some features; return how many have at least ``min_dense``."""
+    """Find position and number of the weights of features; returns how many have at least ``min_dense``."""
     n_dense = 0
     for i in range(features.size):
         prefetch(starts, np.int64(features[min(i + LINES_AHEAD, features.size - 1)]))
@@ -63,19 +67,19 @@ def find_weights(features, starts, min_dense, first, count):
 
 @njit(nogil=True, cache=True)
 def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
-    """Lay out the weights of some features for `emit_lines`.
+    """Fill the lines and dense rows of features for `emit_lines`.
 
     Parameters
     ----------
     first, count : int64 and int32 arrays of shape (n_lines,)
-        Place and number of the weights of each feature.
+        Position and number of the weights of each feature.
     columns, weights : arrays of shape (n_weights,), not empty
     rows : zeros of shape (n_dense, width)
         Set to the weights of the features that have dense rows.
     lines : int64 array of shape (n_lines, 1 + IN_LINE)
-        Set to ``-1 - row`` for a dense feature; for a few weights to their columns, 16 bits each, and the
-        weights; else to ``RUN``, place and number of the weights.
-    values : the same memory, as floats
+        Set to ``-1 - row`` for a dense feature; for up to `IN_LINE` weights to their columns, 16 bits each,
+        and the weights; otherwise to ``RUN``, position and number of the weights.
+    values : the memory of ``lines``, as floats
     """
     row, n_lines = 0, count.size
     for i in range(n_lines):
@@ -90,7 +94,7 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
             row += 1
         elif n <= IN_LINE:
             packed = np.int64(0)
-            for k in range(IN_LINE):  # in the place of what is missing a zero, without a branch
+            for k in range(IN_LINE):  # zeros for missing weights, without a branch
                 p = min(begin + k, columns.size - 1)
                 packed |= (np.int64(columns[p]) if k < n else np.int64(0)) << 16 * k
                 values[i, 1 + k] = weights[p] if k < n else 0.0
@@ -101,7 +105,7 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
 
 @njit(nogil=True, cache=True)
 def emit_lines(indptr, numbered, data, lines, values, columns, weights, rows, first, last, out):
-    """Scores of CSR rows first..last, with lines for columns, into ``out`` (last - first, n_labels)."""
+    """Write the scores of the CSR rows ``first:last``, whose columns are lines, into ``out``."""
     longest, width, end = 0, rows.shape[1], indptr[last]
     for t in range(first, last):
         longest = max(longest, indptr[t + 1] - indptr[t])
@@ -113,7 +117,7 @@ def emit_lines(indptr, numbered, data, lines, values, columns, weights, rows, fi
         for k in range(min(begin + AHEAD * n, end), min(begin + (AHEAD + 1) * n, end)):
             prefetch(lines, lines.shape[1] * np.int64(numbered[k]))
         n_dense = n_other = 0
-        for k in range(n):  # both lists are written, one of them grows
+        for k in range(n):  # write to both lists, but extend only one: no branch
             line, value = numbered[begin + k], data[begin + k]
             what = lines[line, 0]
             dense_row[n_dense], dense_value[n_dense] = -1 - what, value

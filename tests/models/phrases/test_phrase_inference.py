@@ -383,9 +383,9 @@ def test_infeasible_constraints_name_the_sequence(typed):
         model.predict([X[0], X[1], X[2][:2]], constraints=[CountLimit(at_least=3)])
     with pytest.raises(InputError, match="names the type 'ORG'"):
         quick(constraints=(CountLimit(1, type="ORG"),)).fit(X, y)
-    with pytest.raises(InputError, match="no constraint on phrases"):
+    with pytest.raises(InputError, match="is not a constraint on phrases"):
         model.predict(X, constraints=["LOC"])
-    with pytest.raises(InputError, match="'IOB2' is no constraint on phrases"):
+    with pytest.raises(InputError, match="'IOB2' is not a constraint on phrases"):
         model.predict(X, constraints="IOB2")
 
 

@@ -1,13 +1,13 @@
 """Beam search: Viterbi on the chain that keeps only the best ``width`` labels of every step.
 
-Forwards, ``value[t, j] = unary[t, j] + max_{i kept} value[t-1, i] + pairwise[t][i, j]``
-(``start`` joins the first row, ``end`` the last) and the ``width`` labels with the largest value
-are kept. Then the best path through the kept labels is read off as in exact Viterbi: suffix
-values backwards, labels forwards, ties to the lexicographically first. With ``width = L`` the
-result is that of exact Viterbi.
+The forward pass computes ``value[t, j] = unary[t, j] + max_{i kept} value[t-1, i] + pairwise[t][i, j]``
+(``start`` is added at the first step, ``end`` at the last) and keeps the ``width`` labels with the largest
+value. Then the best path through the kept labels is found as in exact Viterbi: suffix values from the last
+step to the first, labels from the first to the last, ties to the lexicographically first labeling. With
+``width = L`` the result is that of exact Viterbi.
 
-With ``gold`` given, the search stops at the first step where the gold label falls out of the beam
-and the best *prefix* up to there is returned: the early update of Collins & Roark (2004).
+If ``gold`` is given, the search stops at the first step at which the gold label is not in the beam, and the
+best *prefix* up to that step is returned: the early update of Collins & Roark (2004).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Ints = NDArray[np.int64]
 
 @njit(nogil=True, cache=True)
 def keep_best(values: Floats, n_labels: int, width: int, forced: int, kept: Ints) -> int:
-    """Labels of the ``width`` largest finite ``values`` into ``kept``, in rising order.
+    """Write the labels of the ``width`` largest finite ``values`` into ``kept``, in increasing order.
 
-    Ties go to the lower label. The label ``forced``, if not negative and legal, is always among
-    them. Returns their number.
+    Ties go to the lower label. The label ``forced``, if not negative and legal, is always kept. Returns the
+    number of labels kept.
     """
     count = 0
     if forced >= 0 and values[forced] > -np.inf:
@@ -41,7 +41,7 @@ def keep_best(values: Floats, n_labels: int, width: int, forced: int, kept: Ints
             if count == protected or not values[j] > values[kept[count - 1]]:
                 continue
             count -= 1
-        place = count  # kept stays sorted by falling value behind the protected label
+        place = count  # kept is sorted by decreasing value after the protected label
         while place > protected and values[j] > values[kept[place - 1]]:
             kept[place] = kept[place - 1]
             place -= 1
@@ -60,7 +60,7 @@ def keep_best(values: Floats, n_labels: int, width: int, forced: int, kept: Ints
 def beam_workspace(
     n_labels: int, n_rows: int, width: int
 ) -> tuple[Ints, Ints, Floats, Floats, Floats]:
-    """Workspaces ``(kept, n_kept, table, values, candidates)`` of `beam_one`."""
+    """Allocate the workspaces ``(kept, n_kept, table, values, candidates)`` of `beam_one`."""
     return (
         np.zeros((n_rows, width), dtype=np.int64),
         np.zeros(n_rows, dtype=np.int64),
@@ -87,24 +87,24 @@ def beam_one(
     candidates: Floats,
     labels: Ints,
 ) -> tuple[float, int]:
-    """Best labeling of rows ``t0:t1`` within the beam into ``labels[t0:...]``.
+    """Write the best labeling of the rows ``t0:t1`` within the beam into ``labels[t0:...]``.
 
     Parameters
     ----------
     gold : int array of shape (n_steps,) or (0,)
-        True labels, in the rows of ``unary``, for early stopping; size 0 for a full search.
+        True labels, for early stopping; size 0 for a full search.
     kept, n_kept, table, values, candidates
-        From `beam_workspace`, which fixes the beam's width.
+        From `beam_workspace`, which determines the width of the beam.
     labels : int array of shape (n_steps,)
         Receives the labeling.
 
     Returns
     -------
     score : float
-        Score of the labeling or prefix; ``-inf`` if the beam lost every legal path.
+        Score of the labeling or prefix; ``-inf`` if no legal path is left in the beam.
     n_done : int
-        Number of labeled steps: ``t1 - t0``, or less if the gold label fell out of the beam at
-        step ``n_done - 1``. The ``end`` scores count from the last step on only.
+        Number of labeled steps: ``t1 - t0``, or less if the gold label was not in the beam at step
+        ``n_done - 1``. The ``end`` scores are added only at the last step of the sequence.
     """
     n_labels, width, n_steps = unary.shape[1], kept.shape[1], t1 - t0
     n_done = n_steps

@@ -1,8 +1,8 @@
-"""Sparse forward-backward: only the ``width`` labels with the largest ``alpha`` live at every step.
+"""Sparse forward-backward: only the ``width`` labels with the largest ``alpha`` are kept at every step.
 
-``alpha`` is computed for all labels from the kept labels of the step before, then all but the
+``alpha`` is computed for all labels from the kept labels of the previous step, then all but the
 largest are dropped; ``beta`` and the marginals are those of the chain restricted to the kept
-labels, and ``log_z`` is its log-partition (at most the exact one). In log space: O(T B L)
+labels, and ``log_z`` is its log-partition (at most the exact one). In log space, with O(T width L)
 exponentials.
 
 Reference: beam-search training of conditional random fields (Pal, Sutton & McCallum, 2006).
@@ -17,13 +17,13 @@ from numba import njit
 
 from seqlab.inference.kernels.beam import Ints, keep_best
 from seqlab.inference.kernels.dense import longest
-from seqlab.inference.kernels.log_space import NODE, PAIR, clear_rows, log_sum_exp
+from seqlab.inference.kernels.forward_backward_log import NODE, PAIR, clear_rows, log_sum_exp
 from seqlab.inference.scores import Floats
 from seqlab.simd.exponential import exp_nonpositive
 
 
 @njit(nogil=True, cache=True)
-def sparse_forward_step(
+def step_forward_kept(
     alpha: Floats, kept: Ints, n_kept: int, pairwise: Floats, highs: Floats, out: Floats
 ) -> None:
     """``out[j] = log sum_r exp(alpha[r] + pairwise[kept[r], j])`` over the kept labels."""
@@ -63,12 +63,11 @@ def beam_marginals_block(
     node: Floats,
     pair: Floats,
 ) -> None:
-    """Beam marginals of a block, dropped labels 0.
+    """Beam marginals of a block; 0 for dropped labels.
 
-    ``gold`` (n_steps,) is forced into the beam, taking the last place if it would fall out; size
-    0 for none. ``node`` (n_steps, n_labels) and, if ``with_pairs``, ``pair`` (n_steps, n_labels,
-    n_labels) are set in the rows of the block; ``log_z`` is ``-inf`` where the beam lost every
-    legal path.
+    The labels ``gold`` (n_steps,) are always kept, in place of the last one if necessary; size 0 for none.
+    ``node`` (n_steps, n_labels) and, if ``with_pairs``, ``pair`` (n_steps, n_labels, n_labels) are set in
+    the rows of the block; ``log_z`` is ``-inf`` if no legal path is left in the beam.
     """
     n_labels = unary.shape[1]
     n_rows = longest(offsets, first, last)
@@ -86,7 +85,7 @@ def beam_marginals_block(
                 for j in range(n_labels):
                     values[j] = start[j]
             else:
-                sparse_forward_step(
+                step_forward_kept(
                     alpha[t - 1], kept[t - 1], n_kept[t - 1], pairwise3[(t0 + t) * stride],
                     workspace, values,
                 )  # fmt: skip

@@ -1,9 +1,9 @@
 """Small dense loops that the chain kernels share: exponentials and vector-matrix products.
 
-All loops run over labels with a contiguous inner axis and no reduction inside it (*axpy* form), so
-that the compiler vectorises them without being allowed to reassociate sums: the same bits
-everywhere, and ``-inf`` and NaN keep their meaning. Rows are padded with zeros to a multiple of
-`WIDTH_MULTIPLE`, which leaves no scalar remainder and lets four rows be combined per load and store.
+The inner loops run over labels, along a contiguous axis and without a reduction (*axpy* form), so that the
+compiler vectorises them without reassociating sums: the results are the same on every machine, and ``-inf``
+and NaN keep their meaning. Rows are padded with zeros to a multiple of `WIDTH_MULTIPLE`, so that no scalar
+remainder is left and four rows can be combined per load and store.
 
 These functions are called from other numba kernels only.
 """
@@ -64,11 +64,11 @@ def add_outer_products(left: Floats, right: Floats, n_rows: int, scale: float, o
 
 @njit(nogil=True, cache=True)
 def finite_bounds(row: Floats) -> tuple[float, float]:
-    """Largest and smallest entry above ``-inf``; ``(0, 0)`` where there is none."""
+    """Largest and smallest entry above ``-inf``; ``(0, 0)`` if there is none."""
     a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
     e, f, g, h = np.inf, np.inf, np.inf, np.inf
     whole = row.shape[0] // WIDTH_MULTIPLE * WIDTH_MULTIPLE
-    for j in range(0, whole, WIDTH_MULTIPLE):  # four chains of comparisons instead of one
+    for j in range(0, whole, WIDTH_MULTIPLE):  # four independent series of comparisons
         p, q, r, s = row[j], row[j + 1], row[j + 2], row[j + 3]
         a, b, c, d = max(a, p), max(b, q), max(c, r), max(d, s)
         e, f, g, h = _lower(e, p), _lower(f, q), _lower(g, r), _lower(h, s)
@@ -87,7 +87,7 @@ def _lower(low: float, value: float) -> float:
 
 @njit(nogil=True, cache=True)
 def exp_shifted(row: Floats, shift: float, out: Floats) -> None:
-    """``out[j] = exp(row[j] - shift)``, no entry above ``shift``; padding is left alone."""
+    """``out[j] = exp(row[j] - shift)``; no entry may be above ``shift``. The padding is not changed."""
     for j in range(row.shape[0]):
         out[j] = exp_nonpositive(row[j] - shift)
 
@@ -113,7 +113,7 @@ def longest(offsets: NDArray[np.int64], first: int, last: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def count_bad(flat: Floats) -> int:
+def count_invalid(flat: Floats) -> int:
     """Number of entries that are NaN or ``+inf``."""
     bad = 0
     for k in range(flat.size):

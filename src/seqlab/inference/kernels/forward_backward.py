@@ -1,32 +1,34 @@
 """Forward-backward for blocks of chains: log-partition, node and pair marginals, transition sums.
 
-With ``psi_t(i, j) = exp(pairwise[t][i, j] + unary[t, j])`` (``start`` joins the first row of
-``unary`` and ``end`` the last one)::
+With ``psi_t(i, j) = exp(pairwise[t][i, j] + unary[t, j])`` (``start`` is added to the first row of
+``unary`` and ``end`` to the last)::
 
     alpha[t, j] = sum_i alpha[t-1, i] psi_t(i, j)        beta[t-1, i] = sum_j psi_t(i, j) beta[t, j]
     p(y_t = j) = alpha[t, j] beta[t, j] / Z              Z = sum_j alpha[T-1, j]
     p(y_{t-1} = i, y_t = j) = alpha[t-1, i] psi_t(i, j) beta[t, j] / Z
 
-Scaled form (Rabiner, 1989, section V.A): every row of ``unary`` is exponentiated after its
-maximum has been subtracted and ``pairwise`` after its own; every ``alpha`` row is divided by its
-sum, whose logarithm is kept; every ``beta`` row is divided by ``sum_i alpha[i] beta[i]``, so that
-the marginals are a plain product.
+Scaled form (Rabiner, 1989, section V.A): the maximum is subtracted from every row of ``unary``, and from
+``pairwise``, before the exponential is taken; every row of ``alpha`` is divided by its sum, and the
+logarithms of the sums are added up; every row of ``beta`` is divided by ``sum_i alpha[i] beta[i]``, so that
+a marginal is a plain product.
 
-When the scaled form is exact. Let ``R`` be the range of the finite scores in a row of ``unary``
-plus the range of those in ``pairwise``. Without forbidden entries each scaled ``alpha`` is at
-least ``exp(-R) / n_labels`` (its weight is at least ``exp(-R)``, the sum at most ``n_labels``),
-and each ``beta`` lies in ``[exp(-R), exp(R)]`` (two labels' ``beta`` differ by a factor of at
-most ``exp(R)`` and their ``alpha``-weighted mean is 1). With ``R <= MAX_RANGE = 300`` both stay
-above 1e-150 and no product of two of them with one weight can leave the double range. With
-forbidden entries zeros are true zeros, but a living label may shrink step after step: so each row
-is checked, and a positive entry below `TINY` = 1e-150 sends the sequence to the log-space twin.
-As ``TINY * exp(-300) > 1e-281`` is still a normal number, nothing can vanish between two checks.
-The choice is made per sequence and depends on its scores only.
+When the scaled form is exact. Let ``R`` be the range of the finite scores in a row of ``unary`` plus the
+range of those in ``pairwise``. Without forbidden entries each scaled ``alpha`` is at least ``exp(-R) /
+n_labels`` (its weight is at least ``exp(-R)``, the sum at most ``n_labels``), and each ``beta`` lies in
+``[exp(-R), exp(R)]`` (two labels' ``beta`` differ by a factor of at most ``exp(R)`` and their
+``alpha``-weighted mean is 1). With ``R <= MAX_RANGE = 300`` both stay above 1e-150, and no product of two
+of them with one weight can leave the double range. With forbidden entries zeros are true zeros, but the
+value of a legal label may shrink step after step. So each row is checked, and a sequence with a positive
+entry below `TINY` = 1e-150 is computed in log space instead. As ``TINY * exp(-300) > 1e-281`` is still a
+normal number, nothing can underflow between two checks. The choice is made per sequence and depends on its
+scores only.
 
-Arguments shared by all kernels. ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant
-scores, or ``(n_steps, L, L)`` with ``stride = 1`` for scores per step: the entry of step ``t`` is
-``pairwise3[t * stride]``. ``offsets`` bound the sequences in the rows of ``unary``; a block is
-the sequences ``first <= i < last``.
+Names of kernels: ``<algorithm>_one`` works on one sequence, ``<algorithm>_block`` on the sequences
+``first <= i < last``.
+
+Arguments of all kernels: ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant scores, or
+``(n_steps, L, L)`` with ``stride = 1`` for scores per step, so the entry of step ``t`` is
+``pairwise3[t * stride]``. Sequence ``i`` is the rows ``offsets[i]:offsets[i + 1]`` of ``unary``.
 """
 
 from __future__ import annotations
@@ -46,18 +48,18 @@ from seqlab.inference.kernels.dense import (
     padded_width,
     vector_matrix,
 )
-from seqlab.inference.kernels.log_space import (
+from seqlab.inference.kernels.forward_backward_log import (
     LOG_Z,
     PAIR,
     TRANSITIONS,
     clear_rows,
     forward_backward_log_one,
 )
-from seqlab.inference.kernels.log_space import NODE as NODE
+from seqlab.inference.kernels.forward_backward_log import NODE as NODE
 from seqlab.inference.scores import Floats
 
-MAX_RANGE = 300.0
-TINY = 1e-150
+MAX_RANGE = 300.0  # of the scores; sequences with a larger range are computed in log space
+TINY = 1e-150  # smallest positive number that a scaled row may hold
 
 
 @njit(nogil=True, cache=True)
@@ -89,7 +91,7 @@ def load_rows(
 def normalise(row: Floats, weight: Floats) -> float:
     """Multiply ``row`` by ``weight`` and divide it by its sum, which is returned.
 
-    0 if nothing is left of it, NaN if a positive entry is below `TINY`.
+    Returns 0 if the sum is 0, NaN if a positive entry is below `TINY`.
     """
     width = row.shape[0]
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -114,7 +116,7 @@ def normalise(row: Floats, weight: Floats) -> float:
 
 
 @njit(nogil=True, cache=True)
-def forward(
+def forward_one(
     weights: Floats,
     exp_pairwise: Floats,
     exp_transposed: Floats,
@@ -125,12 +127,12 @@ def forward(
     spread: float,
     alpha: Floats,
 ) -> float:
-    """Scaled ``alpha`` of one sequence; returns log Z without the maxima of ``unary``.
+    """Compute the scaled ``alpha`` of one sequence; returns log Z without the maxima of ``unary``.
 
-    NaN if the scaled form is not exact, ``-inf`` if no labeling is legal.
+    Returns NaN if the scaled form is not exact, ``-inf`` if no labeling is legal.
 
-    ``weights`` are the exponentials of `load_rows`. With per-step scores ``exp_pairwise`` is filled
-    here; constant ones come exponentiated, their maximum left to the caller.
+    ``weights`` are the exponentials from `load_rows`. With scores per step, ``exp_pairwise`` is filled
+    here. For constant scores the caller fills it and adds their maximum to log Z.
     """
     width = alpha.shape[1]
     for j in range(width):
@@ -152,7 +154,7 @@ def forward(
 
 
 @njit(nogil=True, cache=True)
-def backward(
+def backward_one(
     weights: Floats,
     exp_pairwise: Floats,
     exp_transposed: Floats,
@@ -165,9 +167,10 @@ def backward(
     workspace: Floats,
     node: Floats,
 ) -> bool:
-    """Node marginals of one sequence into ``node``; ``False`` if the scaled form is not exact.
+    """Write the node marginals of one sequence into ``node``; returns False if the scaled form is not
+    exact.
 
-    Leaves in ``weights[t, j]``, ``t > 0``, the right factor of the pair marginal::
+    Sets ``weights[t, j]``, ``t > 0``, to the right factor of the pair marginal::
 
         p(y_{t-1} = i, y_t = j) = alpha[t-1, i] * exp_pairwise[i, j] * weights[t, j]
     """
@@ -193,7 +196,7 @@ def backward(
         n_tiny = 0
         for i in range(width):
             right[i] *= inverse
-            # Labels that no path reaches could grow without bound: keep them out.
+            # The beta of labels that no path reaches could grow without bound: set it to 0.
             beta[i] = workspace[i] * inverse if left[i] > 0.0 else 0.0
             n_tiny += 1 if (beta[i] < TINY and beta[i] > 0.0) else 0
         if n_tiny > 0:
@@ -208,7 +211,7 @@ def write_pairs(
     weights: Floats, pairwise3: Floats, stride: int, exp_pairwise: Floats, exp_transposed: Floats,
     t0: int, n_steps: int, alpha: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Pair marginals of one sequence from the factors that `backward` left."""
+    """Write the pair marginals of one sequence, from the factors computed by `backward_one`."""
     n_labels = out.shape[1]
     for i in range(n_labels):
         for j in range(n_labels):
@@ -227,7 +230,7 @@ def add_pairs(
     weights: Floats, pairwise3: Floats, exp_pairwise: Floats, exp_transposed: Floats,
     t0: int, n_steps: int, alpha: Floats, scale: float, out: Floats,
 ) -> None:  # fmt: skip
-    """Add ``scale`` times the summed pair marginals to ``out``: one sequence, per-step scores."""
+    """Add ``scale`` times the summed pair marginals of one sequence to ``out``, for scores per step."""
     n_labels = out.shape[1]
     for t in range(1, n_steps):
         exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
@@ -254,7 +257,7 @@ def forward_backward_block(
     pair: Floats,
     transitions: Floats,
 ) -> None:
-    """Forward-backward over the sequences ``first <= i < last``.
+    """Forward-backward of the sequences ``first <= i < last``.
 
     Parameters
     ----------
@@ -265,15 +268,14 @@ def forward_backward_block(
         `LOG_Z`, `NODE` (adds ``node``), `PAIR` (adds ``node`` and ``pair``) or `TRANSITIONS` (adds
         ``node`` and ``transitions``).
     log_z : array of shape (n_sequences,)
-        Entries of the block are set: ``-inf`` where no labeling is legal (``node`` and ``pair``
-        rows are then zero and ``transitions`` gets nothing), NaN where a score is NaN or
-        ``+inf``.
+        Entries of the block are set: ``-inf`` if no labeling is legal (the rows of ``node`` and ``pair``
+        are then zero and nothing is added to ``transitions``), NaN if a score is NaN or ``+inf``.
     node : array of shape (n_steps, n_labels)
         Rows of the block are set. Must not be ``unary``.
     pair : array of shape (n_steps, n_labels, n_labels)
         Rows of the block are set; zero at each sequence's first step.
     transitions : array of shape (n_labels, n_labels)
-        Summed weighted pair marginals are *added*.
+        The weighted sums of the pair marginals are *added*.
     """
     n_labels = unary.shape[1]
     width = padded_width(n_labels)
@@ -294,13 +296,13 @@ def forward_backward_block(
         shift, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
         exact = spread <= MAX_RANGE and (t1 - t0 == 1 or spread + pair_spread <= MAX_RANGE)
         if exact:
-            log_z[i] = forward(
+            log_z[i] = forward_one(
                 weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
             )
             log_z[i] += shift + pair_shift * (t1 - t0 - 1)
             exact = not math.isnan(log_z[i])
         if exact and want != LOG_Z and log_z[i] > -np.inf:
-            exact = backward(
+            exact = backward_one(
                 weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0,
                 alpha, beta, workspace, node,
             )  # fmt: skip

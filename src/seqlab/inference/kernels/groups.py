@@ -182,8 +182,8 @@ def group_marginals(
     Parameters
     ----------
     unary : array of shape (n_rows, width)
-        Scores of the chains one below the other, boundary scores included, ``-inf`` in the padding; the last
-        row is zero, for lanes without a chain.
+        Scores of the chains one below the other, boundary scores included, ``-inf`` in the padding; the
+        last row is zero, for lanes without a chain.
     bounds : int64 array of shape (LANES + 1,)
         Chain ``c`` is rows ``bounds[c]:bounds[c + 1]``.
     n_chains : int

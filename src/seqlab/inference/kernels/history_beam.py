@@ -1,8 +1,8 @@
-"""One step of a beam over histories, for many sequences at once; and the way back.
+"""One step of a beam search over histories, for many sequences at once, and the choice of the labels.
 
-A history of k labels is a number in base ``n_labels + 1``, the latest label its last digit (``n_labels``
-itself stands for "before the beginning"). Two histories with equal last ``k - 1`` labels and the same
-next label become one: only the better can be part of a best labeling.
+A history of k labels is a number in base ``n_labels + 1`` whose last digit is the latest label (the digit
+``n_labels`` means "before the beginning"). Two histories with the same last ``k - 1`` labels and the same
+next label are merged: only the better one can be part of a best labeling.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
 
-# Up to here insertion beats the set-up of a general sort.
+# Up to this number of histories, insertion is faster than a general sort.
 _FEW = 32
 
 
 @njit(nogil=True, cache=True)
-def extend(
+def extend_histories(
     local: Floats,
     live: Ints,
     first: Ints,
@@ -36,17 +36,17 @@ def extend(
     Parameters
     ----------
     local : float64 array (n_entries, n_labels)
-        Log-probability of each next label after each history that is alive, sequence by sequence.
+        Log-probability of each next label after each kept history, sequence by sequence.
     live : int64 array (n_active,), in and out
-        Histories alive in each sequence.
+        Number of histories kept in each sequence.
     first : int64 array (n_active,)
-        Row of ``local`` where each sequence begins.
+        First row of each sequence in ``local``.
     base, tails : int
         ``n_labels + 1`` and ``base ** (k - 1)``.
     codes, score : arrays (>= n_active, width), in and out
         Histories and their scores.
     parent, label : int32 arrays (n_active, width), out
-        Which entry each kept history extends, and with which label.
+        The entry that each kept history extends, and the label that it adds.
     """
     n_active, width = live.size, codes.shape[1]
     n_labels = local.shape[1]
@@ -69,7 +69,7 @@ def extend(
                 order[at] = e
         else:
             order[:m] = np.argsort(tail[:m], kind="mergesort")
-        # Entries with one tail stand side by side now: the best of them for every next label.
+        # Entries with the same tail are now neighbours: find the best of them for every next label.
         n_new = 0
         begin = 0
         while begin < m:
@@ -90,7 +90,7 @@ def extend(
                     new_parent[n_new] = where
                     n_new += 1
             begin = stop
-        # The best `width` of them by insertion; ties to the lower history.
+        # Keep the best `width` of them by insertion; ties go to the lower history.
         n_kept = 0
         if n_new <= width:
             for c in range(n_new):
@@ -115,7 +115,7 @@ def extend(
 
 
 @njit(nogil=True, cache=True)
-def trace_back(
+def backtrack_histories(
     live: Ints,
     score: Floats,
     starts: Ints,
@@ -126,21 +126,21 @@ def trace_back(
     labels: Ints,
     best: Floats,
 ) -> None:
-    """Follow the best last history of every sequence to its beginning.
+    """Follow the best final history of every sequence back to its beginning.
 
     Parameters
     ----------
-    live, score : histories left in each sequence, and their scores
+    live, score : number of histories kept in each sequence, and their scores
     starts : int64 array (longest + 1,)
-        Row of ``parent`` and ``label`` where each position begins.
+        First row of each position in ``parent`` and ``label``.
     lengths : int64 array (n_sequences,)
-        Steps of each sequence.
+        Number of steps of each sequence.
     parent, label : int32 arrays (n_rows, width)
     sequence_begin : int64 array (n_sequences,)
         First step of each sequence in ``labels``.
     labels : int64 array, out
     best : float64 array (n_sequences,), out
-        ``-inf`` where nothing is left.
+        Best score; ``-inf`` if no history is left.
     """
     for s in range(live.size):
         best[s] = -np.inf

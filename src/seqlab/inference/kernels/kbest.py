@@ -1,10 +1,10 @@
 """The k best labelings of each chain: a sorted list of best suffixes in every cell.
 
-Cell ``(t, i)`` holds the scores of the ``k`` best labelings of steps ``t .. T-1`` that begin with
-label ``i``, best first, each with the label and the rank of its continuation at ``t + 1``. The
-lists of the next step are already sorted, so the ``k`` best continuations are merged from their
-heads. Because suffixes are extended to the left, "lower next label first, then lower rank" is
-lexicographic order, which breaks ties. Cost O(T L^2 k) time, O(T L k) memory per sequence.
+Cell ``(t, i)`` holds the scores of the ``k`` best labelings of the steps ``t .. T-1`` that begin with
+label ``i``, best first, each with the label and the rank of its continuation at ``t + 1``. The lists
+of the next step are sorted, so the ``k`` best continuations are merged from their heads. Because suffixes
+are extended to the left, "lower next label first, then lower rank" is the lexicographic order that breaks
+ties. Cost per sequence: O(T L^2 k) time, O(T L k) memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merge_heads(
     out_labels: NDArray[np.int64],
     out_ranks: NDArray[np.int64],
 ) -> int:
-    """Best sums ``arcs[j] + values[j, rank]`` in falling order; returns how many there are.
+    """Best sums ``arcs[j] + values[j, rank]`` in decreasing order; returns their number.
 
     Ties go to the lower ``j``, then to the lower rank. ``heads`` is workspace of shape (n_labels,).
     """
@@ -71,9 +71,9 @@ def kbest_one(
     labels: NDArray[np.int64],
     score: Floats,
 ) -> int:
-    """Best labelings of rows ``t0:t1`` into ``labels[r, t0:t1]`` and ``score[r]``.
+    """Write the best labelings of rows ``t0:t1`` into ``labels[r, t0:t1]`` and ``score[r]``.
 
-    Returns how many there are.
+    Returns their number.
 
     ``labels`` is (at least k, n_steps), ``score`` at least (k,).
     """
@@ -82,7 +82,7 @@ def kbest_one(
         score[0] = 0.0
         return 1
     k = bounded_power(n_labels, n_steps, k)
-    values = np.empty((2, n_labels, k))  # only the next step's scores are ever needed
+    values = np.empty((2, n_labels, k))  # only the scores of the next step are needed
     counts = np.zeros((2, n_labels), dtype=np.int64)
     next_label = np.empty((n_steps, n_labels, k), dtype=np.int64)
     next_rank = np.empty((n_steps, n_labels, k), dtype=np.int64)

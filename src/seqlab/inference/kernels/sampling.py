@@ -1,9 +1,8 @@
-"""Posterior samples of chains: forward filter, backward sample.
+"""Posterior samples of chains: forward filtering, backward sampling.
 
-With ``alpha`` from the forward pass, the last label is drawn from ``alpha[T-1]`` and every
-earlier one from ``P(y_{t-1} = i | y_t = j) ~ alpha[t-1, i] exp(pairwise[t][i, j])``. All uniform
-numbers are drawn by the caller, one per step and sample, so that the result does not depend on
-threads.
+With ``alpha`` from the forward pass, the last label is drawn from ``alpha[T-1]`` and every earlier label
+from ``P(y_{t-1} = i | y_t = j) ~ alpha[t-1, i] exp(pairwise[t][i, j])``. The caller draws all uniform
+numbers, one per step and sample, so that the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import exp_matrix, longest, padded_width
-from seqlab.inference.kernels.forward_backward import LOG_Z, MAX_RANGE, forward, load_rows
-from seqlab.inference.kernels.log_space import forward_backward_log_one
+from seqlab.inference.kernels.forward_backward import LOG_Z, MAX_RANGE, forward_one, load_rows
+from seqlab.inference.kernels.forward_backward_log import forward_backward_log_one
 from seqlab.inference.scores import Floats
 
 
 @njit(nogil=True, cache=True)
-def draw(weights: Floats, n_labels: int, uniform: float) -> int:
-    """Index drawn with probability proportional to ``weights``, by inversion."""
+def draw_label(weights: Floats, n_labels: int, uniform: float) -> int:
+    """Draw a label with probability proportional to ``weights``, by inversion."""
     total = 0.0
     for i in range(n_labels):
         total += weights[i]
@@ -37,10 +36,10 @@ def draw(weights: Floats, n_labels: int, uniform: float) -> int:
 
 
 @njit(nogil=True, cache=True)
-def predecessor_weights(
+def weight_predecessors(
     alpha: Floats, arcs: Floats, label: int, in_logs: bool, out: Floats
 ) -> None:
-    """``out[i]`` proportional to ``alpha[i] * exp(arcs[i, label])``, largest factor scaled to 1.
+    """``out[i]`` is proportional to ``alpha[i] * exp(arcs[i, label])``; the largest exponential is 1.
 
     ``alpha`` holds logarithms if ``in_logs``.
     """
@@ -71,7 +70,7 @@ def sample_block(
     labels: NDArray[np.int64],
     log_z: Floats,
 ) -> None:
-    """Samples into ``labels`` (n_samples, n_steps) from ``uniforms`` of the same shape."""
+    """Write samples into ``labels`` (n_samples, n_steps), from ``uniforms`` of the same shape."""
     n_labels = unary.shape[1]
     width = padded_width(n_labels)
     n_rows = longest(offsets, first, last)
@@ -91,7 +90,7 @@ def sample_block(
         _, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
         log_z[k] = np.nan
         if spread + pair_spread <= MAX_RANGE:
-            log_z[k] = forward(
+            log_z[k] = forward_one(
                 weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
             )
         in_logs = math.isnan(log_z[k])
@@ -106,11 +105,11 @@ def sample_block(
             row = alpha[t1 - 1 - t0]
             for i in range(n_labels):
                 workspace[i] = math.exp(row[i]) if in_logs else row[i]
-            label = draw(workspace, n_labels, uniforms[s, t1 - 1])
+            label = draw_label(workspace, n_labels, uniforms[s, t1 - 1])
             labels[s, t1 - 1] = label
             for t in range(t1 - 1, t0, -1):
-                predecessor_weights(
+                weight_predecessors(
                     alpha[t - 1 - t0], pairwise3[t * stride], label, in_logs, workspace
                 )
-                label = draw(workspace, n_labels, uniforms[s, t - 1])
+                label = draw_label(workspace, n_labels, uniforms[s, t - 1])
                 labels[s, t - 1] = label

@@ -1,15 +1,15 @@
 """Best labelings of blocks of chains: Viterbi and max-marginals.
 
-The recursion runs from the end, over best *suffixes* (``start``, ``end`` at the boundary)::
+The recursion runs from the end, over the best *suffixes* (``end`` is added at the last step)::
 
     best[t, i] = unary[t, i] + max_j pairwise[t+1][i, j] + best[t+1, j]
 
-and the labels are read off forwards, lowest index first. So among tied labelings the one that comes
-first in lexicographic order is found, which is also the first of the k-best list. Only the table of
-values is kept, no back pointers: along the one path that is read, the argmax is taken again.
+Then the labels are chosen from the first step to the last, the lowest index in case of ties. So of several
+best labelings the first in lexicographic order is found, as in the k-best list. Only the table of values is
+kept, without back pointers: the argmax is computed again along the one path that is chosen.
 
 The arguments ``unary, pairwise3, stride, start, end, offsets, first, last`` are those of
-`seqlab.inference.kernels.forward_backward`. Scores must be free of NaN and ``+inf``.
+`seqlab.inference.kernels.forward_backward`. No score may be NaN or ``+inf``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from seqlab.simd.max_plus import COLUMNS, argmax_of_sum, max_plus_step, max_plus
 
 @njit(nogil=True, cache=True)
 def transpose_pairwise(pairwise: Floats, out: Floats) -> None:
-    """``out[j, i] = pairwise[i, j]``; the padding of ``out`` is left alone."""
+    """``out[j, i] = pairwise[i, j]``; the padding of ``out`` is not changed."""
     for i in range(pairwise.shape[0]):
         for j in range(pairwise.shape[1]):
             out[j, i] = pairwise[i, j]
@@ -35,7 +35,7 @@ def transpose_pairwise(pairwise: Floats, out: Floats) -> None:
 
 @njit(nogil=True, cache=True)
 def copy_pairwise(pairwise: Floats, out: Floats) -> None:
-    """``out[i, j] = pairwise[i, j]``; the padding of ``out`` is left alone."""
+    """``out[i, j] = pairwise[i, j]``; the padding of ``out`` is not changed."""
     for i in range(pairwise.shape[0]):
         for j in range(pairwise.shape[1]):
             out[i, j] = pairwise[i, j]
@@ -48,15 +48,15 @@ def viterbi_workspace(n_labels: int, n_rows: int) -> tuple[Floats, Floats]:
     return np.empty((width, width)), np.empty((n_rows, width))
 
 
-# The steps below take tables and row numbers, not rows: to make a row of an array costs as much as a step.
-# numba compiles a function again for a number that is written out, so these stand in names.
+# The functions below take tables and row numbers instead of rows: creating a view of a row costs as much as
+# a step. numba would compile a function again for a literal 0 or 1, hence these names.
 _ZERO: Any = np.int64(0)
 _ONE: Any = np.int64(1)
 
 
 @njit(nogil=True, cache=True)
-def last_suffix(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> None:
-    """Scores of the last step, ``table[row, i] = unary[t, i] + end[i]``."""
+def start_suffixes(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> None:
+    """Suffixes of the last step only: ``table[row, i] = unary[t, i] + end[i]``."""
     for i in range(unary.shape[1]):
         table[row, i] = unary[t, i] + end[i]
 
@@ -88,15 +88,15 @@ def max_plus_rows(
 
 
 @njit(nogil=True, cache=True, inline="always")
-def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
-    """``argmax_j arcs[before, j] + table[row, j]``, the lowest of several; there must be a label."""
+def choose_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
+    """``argmax_j arcs[before, j] + table[row, j]``, the lowest j in case of ties (of at least one label)."""
     n_labels = arcs.shape[1]
     if n_labels >= COLUMNS:
         return argmax_of_sum(arcs, before * n_labels, table, row * table.shape[1], n_labels)
     label, highest = 0, arcs[before, 0] + table[row, 0]
     for j in range(1, n_labels):
         value = arcs[before, j] + table[row, j]
-        label = j if value > highest else label  # no branch: which it is cannot be predicted
+        label = j if value > highest else label  # without a branch, which could not be predicted
         highest = value if value > highest else highest
     return label
 
@@ -105,7 +105,7 @@ def best_label(arcs: Floats, before: int, table: Floats, row: int) -> int:
 def extend_suffixes(
     unary: Floats, t0: int, t1: int, transposed: Floats, table: Floats, first_row: int
 ) -> None:
-    """Best suffixes of the steps ``t1 - 1`` down to ``t0``, the ``first_row``, from those of ``t1``."""
+    """Extend the best suffixes of step ``t1`` to the steps ``t0:t1``, the first one in ``first_row``."""
     for t in range(t1 - 1, t0 - 1, -1):
         row = first_row + t - t0
         max_plus_rows(table, row + 1, transposed, table, row, unary, t)
@@ -121,19 +121,19 @@ def backtrack(
     t0: int,
     t1: int,
 ) -> None:
-    """``labels[t0:t1]`` from the table of best suffixes, ``row`` and on, after ``label``."""
+    """Choose ``labels[t0:t1]`` after ``label``; the best suffixes of step ``t0`` are in ``row``."""
     for t in range(t0, t1):
-        label = best_label(pairwise, label, table, row + t - t0)
+        label = choose_label(pairwise, label, table, row + t - t0)
         labels[t] = label
 
 
 @njit(nogil=True, cache=True)
-def best_suffixes(
+def fill_suffixes(
     unary: Floats, pairwise3: Floats, stride: int, end: Floats, t0: int, t1: int,
     transposed: Floats, table: Floats,
 ) -> None:  # fmt: skip
-    """``table[t - t0, i]``: best score of steps ``t .. t1 - 1`` given label ``i`` at ``t``."""
-    last_suffix(unary, end, t1 - 1, table, t1 - 1 - t0)
+    """``table[t - t0, i]``: best score of the steps ``t .. t1 - 1`` with label ``i`` at ``t``."""
+    start_suffixes(unary, end, t1 - 1, table, t1 - 1 - t0)
     if stride == 0:
         extend_suffixes(unary, t0, t1 - 1, transposed, table, _ZERO)
         return
@@ -155,18 +155,18 @@ def viterbi_one(
     table: Floats,
     labels: NDArray[np.int64],
 ) -> float:
-    """Best labeling of the rows ``t0:t1`` into ``labels[t0:t1]``; returns its score.
+    """Write the best labeling of the rows ``t0:t1`` into ``labels[t0:t1]``; returns its score.
 
     ``transposed`` and ``table`` come from `viterbi_workspace`. For constant scores (``stride`` 0)
-    ``transposed`` must hold ``pairwise3[0]``, put there by `transpose_pairwise`. The score is
-    ``-inf`` if no labeling is legal (the labels then mean nothing), 0 for an empty sequence.
+    ``transposed`` must hold ``pairwise3[0]``, written by `transpose_pairwise`. The score is ``-inf`` if no
+    labeling is legal (the labels then have no meaning), 0 for an empty sequence.
     """
     n_labels = unary.shape[1]
     if t0 == t1:
         return 0.0
     if n_labels == 0:
         return -np.inf
-    best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
+    fill_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
     backtrack(start.reshape(1, n_labels), _ZERO, table, _ZERO, labels, t0, t0 + 1)
     label = labels[t0]
     best = start[label] + table[0, label]
@@ -178,21 +178,21 @@ def viterbi_one(
     return best
 
 
-# Two neighbours step by step in turns: a step waits for the one before it, and while it does, the processor
-# is busy with the other chain. Both ways in functions of their own, which the compiler makes more of.
+# Two neighbouring sequences take their steps in turns: while a step of one waits for the step before it,
+# the processor works on the other. Both passes are functions of their own, which LLVM optimises better.
 
 
 @njit(nogil=True, cache=True)
-def best_suffixes_two(
+def fill_suffixes_two(
     unary: Floats, end: Floats, a0: int, a1: int, b1: int, transposed: Floats, table: Floats
 ) -> None:
-    """`best_suffixes` of the rows ``a0:a1`` and ``a1:b1``, one below the other in ``table``.
+    """`fill_suffixes` of the rows ``a0:a1`` and ``a1:b1``, one below the other in ``table``.
 
-    For constant scores of at least `COLUMNS` labels.
+    Only for constant scores and at least `COLUMNS` labels.
     """
     n_labels, n_a, n_b, width = unary.shape[1], a1 - a0, b1 - a1, table.shape[1]
-    last_suffix(unary, end, a1 - 1, table, n_a - 1)
-    last_suffix(unary, end, b1 - 1, table, n_a + n_b - 1)
+    start_suffixes(unary, end, a1 - 1, table, n_a - 1)
+    start_suffixes(unary, end, b1 - 1, table, n_a + n_b - 1)
     n_both = min(n_a, n_b)
     for k in range(2, n_both + 1):
         max_plus_step_two(
@@ -215,7 +215,7 @@ def backtrack_two(
     table: Floats,
     labels: NDArray[np.int64],
 ) -> tuple[float, float]:
-    """Labels of the rows ``a0:a1`` and ``a1:b1`` from the table of `best_suffixes_two`; their scores."""
+    """`backtrack` on the table of `fill_suffixes_two`; returns the scores of both labelings."""
     n_labels, n_a, n_b = pairwise.shape[1], a1 - a0, b1 - a1
     first = start.reshape(1, n_labels)
     backtrack(first, _ZERO, table, _ZERO, labels, a0, a0 + 1)
@@ -224,8 +224,8 @@ def backtrack_two(
     best_a, best_b = start[label_a] + table[0, label_a], start[label_b] + table[n_a, label_b]
     n_both = min(n_a, n_b)
     for k in range(1, n_both):
-        label_a = best_label(pairwise, label_a, table, k)
-        label_b = best_label(pairwise, label_b, table, n_a + k)
+        label_a = choose_label(pairwise, label_a, table, k)
+        label_b = choose_label(pairwise, label_b, table, n_a + k)
         labels[a0 + k], labels[a1 + k] = label_a, label_b
     if n_a > n_b:
         backtrack(pairwise, label_a, table, n_both, labels, a0 + n_both, a1)
@@ -248,9 +248,9 @@ def viterbi_block(
     score: Floats,
     table: Floats,
 ) -> None:
-    """Best labelings into ``labels`` (n_steps,), their scores into ``score`` (n_sequences,).
+    """Write the best labelings into ``labels`` (n_steps,) and their scores into ``score`` (n_sequences,).
 
-    ``table`` is a workspace of as many rows as two neighbours have steps, and padded width.
+    ``table`` is a workspace of padded width, with as many rows as two neighbouring sequences have steps.
     """
     transposed = np.empty((table.shape[1], table.shape[1]))
     if stride == 0:
@@ -261,7 +261,7 @@ def viterbi_block(
         a0, a1 = offsets[i], offsets[i + 1]
         if together and i + 1 < last and a0 < a1 and a1 < offsets[i + 2]:
             b1 = offsets[i + 2]
-            best_suffixes_two(unary, end, a0, a1, b1, transposed, table)
+            fill_suffixes_two(unary, end, a0, a1, b1, transposed, table)
             score[i], score[i + 1] = backtrack_two(pairwise3[0], start, a0, a1, b1, table, labels)
             i += 2
         else:
@@ -287,10 +287,9 @@ def max_marginals_block(
     n_labels = unary.shape[1]
     transposed, table = viterbi_workspace(n_labels, longest(offsets, first, last))
     arcs = np.empty_like(transposed)
-    prefixes = np.empty(
-        (2, n_labels)
-    )  # best ones that lead to, but do not count, a step; of two steps
-    nothing = np.zeros((1, n_labels))
+    # Row 0: best prefixes up to a step, without its own unary score; row 1: with it.
+    prefixes = np.empty((2, n_labels))
+    zeros = np.zeros((1, n_labels))
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
         copy_pairwise(pairwise3[0], arcs)
@@ -298,14 +297,14 @@ def max_marginals_block(
         t0, t1 = offsets[k], offsets[k + 1]
         if t0 == t1:
             continue
-        best_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
+        fill_suffixes(unary, pairwise3, stride, end, t0, t1, transposed, table)
         for j in range(n_labels):
             prefixes[0, j] = start[j]
         for t in range(t0, t1):
             if t > t0:
                 if stride == 1:
                     copy_pairwise(pairwise3[t], arcs)
-                extend_suffixes(nothing, _ZERO, _ONE, arcs, prefixes, _ZERO)
+                extend_suffixes(zeros, _ZERO, _ONE, arcs, prefixes, _ZERO)
             for j in range(n_labels):
                 out[t, j] = prefixes[0, j] + table[t - t0, j]
                 prefixes[1, j] = prefixes[0, j] + unary[t, j]

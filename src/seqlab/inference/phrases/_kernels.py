@@ -1,19 +1,20 @@
-"""Cheapest sets of disjoint phrases of blocks of sequences: shortest paths over gaps.
+"""Cheapest sets of disjoint phrases of blocks of sequences: shortest paths over the gaps between steps.
 
-A sequence of T steps has the gaps 0, ..., T. With ``v[g]`` the cost of the best way to gap ``g``::
+A sequence of T steps has the gaps 0, ..., T. With ``v[g]`` the cost of the best path to gap ``g``::
 
     v[0] = 0
     v[j + 1] = min(v[j] + outside[j], min_{i <= j, k} v[i] + cost_k(i, j))
 
-where ``cost_k(i, j)`` is that of a phrase of type ``k`` over the steps ``i, ..., j``. Three kernels
-find it: `quadratic_one` for every cost and with limits of length, `envelope_one` in O(T log T) for the
-product, `running_one` in O(T) for the sum. Of tied ways into a gap they take, in this order, the step
-outside, the earliest start, the lowest type (the envelope: any of the phrases).
+where ``cost_k(i, j)`` is the cost of a phrase of type ``k`` over the steps ``i, ..., j``. Three kernels
+compute it: `quadratic_one` for every cost and with length limits, `envelope_one` in O(T log T) for the
+product, `running_one` in O(T) for the sum. Ties go to the step outside, then to the earliest start, then to
+the lowest type (in `envelope_one` to any of the phrases).
 
 Arguments: ``first``, ``last`` (n_steps, n_types) and ``through``, ``outside`` (n_steps,) as in
 `seqlab.inference.PhraseCosts`; ``opens``, ``closes`` (n_steps, n_types) say where a phrase may begin and
-end; ``threshold`` (n_types,) is added to every phrase. Every path writes into ``came_from``: for the
-gap after step ``t``, the first step of the phrase that ends there (-1: outside), and ``came_type``.
+end; ``threshold`` (n_types,) is added to the cost of every phrase. Each kernel sets ``came_from[t]`` to the
+first step of the phrase that ends at step ``t`` on the best path (-1 if ``t`` is outside), and
+``came_type[t]`` to its type.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ Ints = NDArray[np.int64]
 
 PRODUCT, LOG_ODDS, SUM = range(3)
 QUADRATIC, FAST = range(2)
-# A product of probabilities of 1 has infinite odds; this is as certain as a phrase can be.
+# Largest probability of a phrase: with 1, the log-odds would be infinite.
 CERTAIN = 1.0 - 1e-12
 
 
 @njit(nogil=True, cache=True)
 def pair_cost(kind: int, first: float, last: float, threshold: float) -> float:
-    """Cost of a phrase from what its two ends say; for `SUM`, without the steps between."""
+    """Cost of a phrase from the values at its two ends; for `SUM`, without the steps between."""
     if kind == SUM:
         return threshold + (first + last)
     p = first * last
@@ -53,7 +54,7 @@ def quadratic_one(
     opens: Bools, closes: Bools, threshold: Floats, shortest: Ints, longest: Ints,
     t0: int, t1: int, value: Floats, came_from: Ints, came_type: Ints,
 ) -> None:  # fmt: skip
-    """O(T * longest * n_types), or O(T ** 2 * n_types) without a limit."""
+    """All pairs of ends, O(T * longest * n_types), or O(T ** 2 * n_types) without a length limit."""
     value[0] = 0.0
     for t in range(t0, t1):
         best, start, type_ = np.inf, -1, -1
@@ -84,7 +85,7 @@ def running_one(
     t0: int, t1: int, value: Floats, carried: Floats, carried_start: Ints,
     came_from: Ints, came_type: Ints,
 ) -> None:  # fmt: skip
-    """The `SUM` in O(T * n_types): carry, per type, the best way to be inside a phrase."""
+    """`SUM` in O(T * n_types): keep, for each type, the best path that is inside a phrase."""
     n_types = first.shape[1]
     value[0] = 0.0
     for k in range(n_types):
@@ -113,11 +114,11 @@ def envelope_one(
     t0: int, t1: int, value: Floats, points: Floats, rank: Ints, tree: Ints,
     came_from: Ints, came_type: Ints,
 ) -> None:  # fmt: skip
-    """The `PRODUCT` in O(T log T * n_types), by one Li Chao tree per type.
+    """`PRODUCT` in O(T log T * n_types), with one Li Chao tree per type.
 
-    As a function of ``x = last[j, k]``, a phrase that begins at ``i`` costs ``v[i] + threshold -
-    first[i, k] * x``: a line. The tree over the T sorted values of ``last`` keeps, at each node, the line
-    that is lowest in the node's middle; the lowest line at a point lies on its way from the root.
+    As a function of ``x = last[j, k]``, a phrase that begins at ``i`` costs ``v[i] + threshold - first[i,
+    k] * x``, which is a line. Each node of the tree over the T sorted values of ``last`` holds the line
+    that is lowest in the middle of its interval; the lowest line at a point is on the path from the root.
 
     ``points`` (n_types, >= T), ``rank`` (>= T, n_types) and ``tree`` (n_types, >= 4 T) are workspace.
     """
@@ -139,7 +140,7 @@ def envelope_one(
             low, high, node, target = 0, n_steps - 1, 0, rank[t - t0, k]
             while True:
                 i = tree[k, node]
-                if i < 0:  # lines sink only through occupied nodes
+                if i < 0:  # lines move down only through occupied nodes
                     break
                 cost = value[i - t0] + (threshold[k] - first[i, k] * last[t, k])
                 if cost < best or (cost == best and i < start):
@@ -176,7 +177,7 @@ def _insert_line(
         ):
             tree[node] = new
             new, old = old, new
-        # The loser can win only on the side where its line is the lower one.
+        # The other line can be lower only on one side.
         if low == high:
             return
         if first[new, k] > first[old, k]:
@@ -190,8 +191,10 @@ def _insert_line(
 
 
 @njit(nogil=True, cache=True)
-def read_path(t0: int, t1: int, came_from: Ints, came_type: Ints, stop: Ints, type_: Ints) -> None:
-    """Walk back from the last gap; ``stop[t]`` is set where a phrase begins at ``t``, else -1."""
+def backtrack_path(
+    t0: int, t1: int, came_from: Ints, came_type: Ints, stop: Ints, type_: Ints
+) -> None:
+    """Follow the path back from the last gap; ``stop[t]`` is -1 if no phrase begins at ``t``."""
     for t in range(t0, t1):
         stop[t] = -1
     end = t1
@@ -211,9 +214,9 @@ def best_phrases_block(
     fast_from: int, offsets: Ints, first_sequence: int, last_sequence: int,
     stop: Ints, type_: Ints, total: Floats,
 ) -> None:  # fmt: skip
-    """Phrases into ``stop``, ``type_`` (n_steps,), see `read_path`; costs into ``total``.
+    """Write phrases into ``stop`` and ``type_`` (n_steps,), see `backtrack_path`; costs into ``total``.
 
-    ``method`` `FAST` takes the fast kernel for sequences of at least ``fast_from`` steps.
+    ``method`` `FAST` uses the fast kernel for sequences of at least ``fast_from`` steps.
     """
     n_rows, n_types = longest_sequence(offsets, first_sequence, last_sequence), first.shape[1]
     value = np.zeros(n_rows + 1)
@@ -242,14 +245,14 @@ def best_phrases_block(
                 points, rank, tree, came_from, came_type,
             )  # fmt: skip
         total[s] = value[t1 - t0]
-        read_path(t0, t1, came_from, came_type, stop, type_)
+        backtrack_path(t0, t1, came_from, came_type, stop, type_)
 
 
 @njit(nogil=True, cache=True)
 def count_candidates(
     opens: Bools, closes: Bools, shortest: Ints, longest: Ints, offsets: Ints
 ) -> int:
-    """Number of phrases that `list_candidates` will list."""
+    """Number of phrases that `list_candidates` writes."""
     count = 0
     for s in range(offsets.size - 1):
         for i in range(offsets[s], offsets[s + 1]):
@@ -267,7 +270,7 @@ def list_candidates(
     opens: Bools, closes: Bools, threshold: Floats, shortest: Ints, longest: Ints,
     offsets: Ints, start: Ints, stop: Ints, type_: Ints, cost: Floats,
 ) -> None:  # fmt: skip
-    """Every phrase that may be, sorted by start, type and stop, with its cost."""
+    """Write every allowed phrase, sorted by start, type and stop, with its cost."""
     n = 0
     for s in range(offsets.size - 1):
         for i in range(offsets[s], offsets[s + 1]):
@@ -285,13 +288,13 @@ def list_candidates(
 
 
 @njit(nogil=True, cache=True)
-def listed_path_all(
+def find_best_listed(
     start: Ints, stop: Ints, type_: Ints, cost: Floats, outside: Floats, offsets: Ints,
     out_stop: Ints, out_type: Ints, total: Floats,
 ) -> None:  # fmt: skip
-    """Cheapest sets among listed phrases (sorted by start); results as of `best_phrases_block`."""
+    """Cheapest sets of listed phrases (sorted by start); results as in `best_phrases_block`."""
     n_steps = outside.size
-    value = np.full(n_steps, np.inf)  # of the gap after each step, through a phrase that ends there
+    value = np.full(n_steps, np.inf)  # best cost of a path with a phrase that ends at each step
     came_from = np.full(n_steps, -1, dtype=np.int64)
     came_type = np.zeros(n_steps, dtype=np.int64)
     n = 0
@@ -309,4 +312,4 @@ def listed_path_all(
                 came_from[t] = -1
             here = min(skip, value[t])
         total[s] = here
-        read_path(t0, t1, came_from, came_type, out_stop, out_type)
+        backtrack_path(t0, t1, came_from, came_type, out_stop, out_type)

@@ -1,10 +1,10 @@
-"""Further constraints on phrase sets: small value objects, and the linear rows they stand for.
+"""Constraints on phrase sets, and the rows that they add to an integer program.
 
-Two kinds. `LengthLimit` and `Covered` change the graph of the shortest path and cost nothing. `CountLimit`,
-`TypeOrder` and `Requires` speak of several phrases at once; they become linear rows over the
-0/1 variables of an integer program (`seqlab.inference.phrases.integer_program`).
+There are two kinds. `LengthLimit` and `Covered` change the graph of the shortest path, without further
+cost. `CountLimit`, `TypeOrder` and `Requires` relate several phrases; they become linear rows over the 0/1
+variables of an integer program (`seqlab.inference.phrases.integer_program`).
 
-``type=None`` speaks of phrases of any type.
+``type=None`` means phrases of any type.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Ints = NDArray[np.int64]
 
 
 class Rows(Protocol):
-    """What a constraint sees of the integer program of one sequence."""
+    """The integer program of one sequence, as constraints use it."""
 
     start: Ints  # (n_candidates,)
     stop: Ints
     n_steps: int
 
     def of_type(self, type_: str | None) -> Ints:
-        """Numbers of the candidates of a type; of all candidates for None."""
+        """Indices of the candidates of a type; of all candidates for None."""
         ...
 
     def add(
         self, columns: Ints, values: Any, *, low: float = -np.inf, high: float = np.inf
     ) -> None:
-        """One row: ``low <= values @ x[columns] <= high``."""
+        """Add the row ``low <= values @ x[columns] <= high``."""
         ...
 
     def new_switches(self, n: int) -> Ints:
-        """Numbers of ``n`` further 0/1 variables, without a cost."""
+        """Add ``n`` 0/1 variables without a cost; returns their indices."""
         ...
 
 
@@ -67,24 +67,23 @@ class LengthLimit:
     type: str | None = None
 
     def __post_init__(self) -> None:
-        _whole(self.shortest, 1, "shortest")
+        _check_integer(self.shortest, 1, "shortest")
         if self.longest is not None:
-            _whole(self.longest, self.shortest, "longest")
+            _check_integer(self.longest, self.shortest, "longest")
 
     def types(self) -> tuple[str, ...]:
-        """Types it names."""
+        """Types that it names."""
         return () if self.type is None else (self.type,)
 
 
 @dataclass(frozen=True)
 class Covered:
-    """The given steps lie in some phrase; all of them by default: the phrases divide the sequence.
+    """The given steps are in a phrase; by default all steps of the sequence.
 
     Parameters
     ----------
     steps : tuple of int, optional
-        Positions, negative ones counted from the end. Positions that a sequence does not have are not
-        asked for.
+        Positions; negative ones count from the end. Positions beyond the ends of a sequence are ignored.
 
     Examples
     --------
@@ -97,14 +96,14 @@ class Covered:
 
     def __post_init__(self) -> None:
         for step in self.steps or ():
-            _whole(step, None, "a step")
+            _check_integer(step, None, "a step")
 
     def types(self) -> tuple[str, ...]:
-        """Types it names: none."""
+        """Types that it names: none."""
         return ()
 
     def mask(self, n_steps: int) -> NDArray[np.bool_]:
-        """Which steps of a sequence are asked for."""
+        """Which steps of a sequence must be in a phrase."""
         if self.steps is None:
             return np.ones(n_steps, dtype=bool)
         mask = np.zeros(n_steps, dtype=bool)
@@ -121,7 +120,7 @@ class CountLimit:
     at_most : int, optional
     at_least : int
     type : str, optional
-        All types together by default.
+        By default phrases of all types are counted together.
 
     Examples
     --------
@@ -135,16 +134,16 @@ class CountLimit:
     type: str | None = None
 
     def __post_init__(self) -> None:
-        _whole(self.at_least, 0, "at_least")
+        _check_integer(self.at_least, 0, "at_least")
         if self.at_most is not None:
-            _whole(self.at_most, self.at_least, "at_most")
+            _check_integer(self.at_most, self.at_least, "at_most")
 
     def types(self) -> tuple[str, ...]:
-        """Types it names."""
+        """Types that it names."""
         return () if self.type is None else (self.type,)
 
     def allows(self, phrases: Sequence[Any]) -> bool:
-        """Whether the phrases of a sequence respect it."""
+        """Whether the phrases of a sequence satisfy it."""
         count = sum(self.type is None or type_ == self.type for _, _, type_ in phrases)
         return self.at_least <= count and (self.at_most is None or count <= self.at_most)
 
@@ -162,7 +161,7 @@ class TypeOrder:
     Parameters
     ----------
     order : tuple of str
-        At least two types, each once. Phrases of other types stand where they like.
+        At least two different types. Phrases of other types may be anywhere.
 
     Examples
     --------
@@ -183,19 +182,19 @@ class TypeOrder:
         object.__setattr__(self, "order", tuple(self.order))
 
     def types(self) -> tuple[str, ...]:
-        """Types it names."""
+        """Types that it names."""
         return self.order
 
     def allows(self, phrases: Sequence[Any]) -> bool:
-        """Whether the phrases of a sequence (sorted) respect it."""
+        """Whether the phrases of a sequence, sorted by start, satisfy it."""
         ranks = [self.order.index(type_) for _, _, type_ in phrases if type_ in self.order]
         return ranks == sorted(ranks)
 
     def add_to(self, rows: Rows) -> None:
-        """One switch per border between two types and step, which turns once, from 0 to 1.
+        """Add, for each pair of neighbouring types, one 0/1 switch per step that changes once, from 0 to 1.
 
-        A phrase begins at ``t`` only while the switch of every border behind its type is 0 and that of
-        every border before its type is 1 at ``t``.
+        A phrase may begin at ``t`` only if, at ``t``, the switches after its type are 0 and those before
+        its type are 1.
         """
         starts = [rows.start[rows.of_type(type_)] for type_ in self.order]
         for border in range(1, len(self.order)):
@@ -216,14 +215,14 @@ class TypeOrder:
 
 @dataclass(frozen=True)
 class Requires:
-    """Where there is a phrase of one type, there is one of another.
+    """If there is a phrase of one type, there is one of another type.
 
     Parameters
     ----------
     type, other : str
-        Every phrase of ``type`` asks for at least one of ``other``.
+        Every phrase of ``type`` requires at least one of ``other``.
     where : {"anywhere", "before", "after"}
-        Where that one must stand, seen from the phrase that asks.
+        Where the required phrase must be, relative to the phrase of ``type``.
 
     Examples
     --------
@@ -244,21 +243,21 @@ class Requires:
             raise InputError(f"a phrase of type {self.type!r} cannot require one of its own type")
 
     def types(self) -> tuple[str, ...]:
-        """Types it names."""
+        """Types that it names."""
         return (self.type, self.other)
 
     def allows(self, phrases: Sequence[Any]) -> bool:
-        """Whether the phrases of a sequence respect it."""
+        """Whether the phrases of a sequence satisfy it."""
         given = [Phrase(*phrase) for phrase in phrases]
         others = [phrase for phrase in given if phrase.type == self.other]
         return all(
-            any(self._answers(phrase.start, other.start) for other in others)
+            any(self._is_satisfied_by(phrase.start, other.start) for other in others)
             for phrase in given
             if phrase.type == self.type
         )
 
-    def _answers(self, start: Any, other_start: Any) -> Any:
-        """Whether one that starts there will do; disjoint phrases are ordered by their starts."""
+    def _is_satisfied_by(self, start: Any, other_start: Any) -> Any:
+        """Whether a phrase that starts at ``other_start`` is where it must be, relative to ``start``."""
         if self.where == "before":
             return other_start < start
         if self.where == "after":
@@ -266,13 +265,13 @@ class Requires:
         return other_start >= 0  # anywhere
 
     def add_to(self, rows: Rows) -> None:
-        """``x <= sum of the others``; phrases with one start exclude each other and share a row."""
+        """Add ``x <= sum of the others``; phrases with the same start exclude each other and share a row."""
         columns, others = rows.of_type(self.type), rows.of_type(self.other)
         for start in np.unique(rows.start[columns]):
             here = columns[rows.start[columns] == start]
-            answers = others[self._answers(start, rows.start[others])]
-            values = np.append(np.ones(here.size), -np.ones(answers.size))
-            rows.add(np.append(here, answers), values, high=0.0)
+            required = others[self._is_satisfied_by(start, rows.start[others])]
+            values = np.append(np.ones(here.size), -np.ones(required.size))
+            rows.add(np.append(here, required), values, high=0.0)
 
 
 PathConstraint = LengthLimit | Covered
@@ -282,13 +281,13 @@ LinearConstraint = CountLimit | TypeOrder | Requires
 def check_constraints(
     constraints: Any, types: Sequence[str | None]
 ) -> tuple[list[PathConstraint], list[LinearConstraint]]:
-    """Those that the shortest path honours and those that need the integer program.
+    """Split constraints into those for the shortest path and those for the integer program.
 
     Parameters
     ----------
     constraints : iterable of constraints, or a single one
     types : sequence
-        The types of phrases there are; a constraint on any other is a mistake.
+        All types of phrases; a constraint that names another type is an error.
     """
     if isinstance(constraints, PathConstraint | LinearConstraint | str):
         constraints = (constraints,)
@@ -301,18 +300,20 @@ def check_constraints(
             linear.append(constraint)
         else:
             raise InputError(
-                f"{constraint!r} is no constraint on phrases: expected LengthLimit, Covered, "
+                f"{constraint!r} is not a constraint on phrases: expected LengthLimit, Covered, "
                 "CountLimit, TypeOrder or Requires"
             )
         for type_ in constraint.types():
             if type_ not in types:
                 known = ", ".join(map(repr, types))
-                raise InputError(f"{constraint} names the type {type_!r}; there are {known}")
+                raise InputError(
+                    f"{constraint} names the type {type_!r}, but the types are {known}"
+                )
     return path, linear
 
 
-def _whole(value: Any, low: int | None, name: str) -> None:
+def _check_integer(value: Any, low: int | None, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} must be a whole number, got {value!r}")
+        raise InputError(f"{name} must be an integer, got {value!r}")
     if low is not None and value < low:
         raise InputError(f"{name} must be at least {low}, got {value}")

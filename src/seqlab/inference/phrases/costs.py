@@ -1,4 +1,4 @@
-"""What phrases cost: structured costs from open and close probabilities, or a list of candidates.
+"""Costs of phrases: structured costs from open and close probabilities, or a list of candidates.
 
 A phrase of type ``k`` over the steps ``i, ..., j`` costs, with ``p_o`` the probability that it opens at
 ``i`` and ``p_c`` that it closes at ``j``::
@@ -7,11 +7,12 @@ A phrase of type ``k`` over the steps ``i, ..., j`` costs, with ``p_o`` the prob
     log_odds   threshold - log(p_o p_c / (1 - p_o p_c))
     map        threshold - log(p_o p_c) - w sum_{t inside} log(P(nCi, t) P(nOi, t + 1))
 
-and under ``map`` a step in no phrase costs ``-w log(P(nOo, t) P(nCo, t))``, else nothing. With ``w = 1`` that
-is minus the log-probability of the decisions that a phrase set stands for, if they were independent.
+Under ``map`` a step in no phrase costs ``-w log(P(nOo, t) P(nCo, t))``, otherwise nothing. With ``w = 1``
+the total is minus the log-probability of the decisions that correspond to a phrase set, if they are
+independent.
 
-Without a threshold a product never costs anything, so that nearly every step ends up in some phrase: a
-threshold, or candidates of some probability only, keep that from happening.
+Without a threshold the cost of a product is never positive, so that nearly every step ends up in a phrase.
+A threshold, or a minimum probability of candidates, prevents that.
 
 References
 ----------
@@ -38,29 +39,29 @@ from seqlab.inference.scores import Bools, Floats
 
 Ints = NDArray[np.int64]
 
-NO_LIMIT = int(np.iinfo(np.int64).max // 4)  # of length; leaves room to add a position
+NO_LIMIT = int(np.iinfo(np.int64).max // 4)  # a position can be added to it without overflow
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseCosts:
-    """The cost of every possible phrase, kept in O(n_steps * n_types); see `product`, `log_odds`, `map`.
+    """The cost of every possible phrase, in O(n_steps * n_types) memory; see `product`, `log_odds`, `map`.
 
     Parameters
     ----------
     kind : int
-        How the ends of a phrase combine.
+        How the values at the ends of a phrase are combined.
     first, last : arrays of shape (n_steps, n_types)
-        What its first and its last step say.
+        Values at the first and at the last step of a phrase.
     through : array of shape (n_steps,)
-        Cost of being inside the same phrase at a step and the next (``map`` only).
+        Cost of being inside the same phrase at a step and at the next (``map`` only).
     outside : array of shape (n_steps,)
-        Cost of a step in no phrase; ``inf`` where it must be in one.
+        Cost of a step in no phrase; ``inf`` if it must be in one.
     opens, closes : boolean arrays of shape (n_steps, n_types)
         Where a phrase may begin and end.
     threshold : array of shape (n_types,)
         Added to the cost of every phrase.
     shortest, longest : int64 arrays of shape (n_types,)
-        Limits of length.
+        Length limits.
     offsets : int64 array of shape (n_sequences + 1,)
 
     Examples
@@ -101,11 +102,11 @@ class PhraseCosts:
         open_proba, close_proba : arrays of shape (n_steps, n_types)
             Probability that a phrase of each type opens, and closes, at each step.
         offsets : int array of shape (n_sequences + 1,), optional
-            Where each sequence begins; one sequence by default.
+            First step of each sequence, and the number of steps; one sequence by default.
         threshold : float or array of shape (n_types,)
-            Products below it are no phrases.
+            Phrases with a smaller product are not chosen.
         min_probability : float
-            Candidates open and close with at least this probability; others are left out.
+            Phrases that open or close with a smaller probability are not candidates.
         """
         return cls._of_ends(PRODUCT, open_proba, close_proba, offsets, threshold, min_probability)
 
@@ -119,7 +120,7 @@ class PhraseCosts:
         threshold: ArrayLike = 0.0,
         min_probability: float = 0.0,
     ) -> PhraseCosts:
-        """``threshold - log(p / (1 - p))`` with ``p = p_o p_c``; parameters as of `product`."""
+        """``threshold - log(p / (1 - p))`` with ``p = p_o p_c``; parameters as in `product`."""
         return cls._of_ends(LOG_ODDS, open_proba, close_proba, offsets, threshold, min_probability)
 
     @classmethod
@@ -141,17 +142,17 @@ class PhraseCosts:
             Probabilities of the decisions: one column per type, then "no, inside" (``nOi``, ``nCi``),
             then "no, outside" (``nOo``, ``nCo``).
         offsets, threshold, min_probability
-            As of `product`.
+            As in `product`.
         inside_weight : float
-            How much the decisions count that are no end of a phrase. Below 1 they are advice:
-            neighbouring decisions of one classifier err together, and a long phrase, or a long
-            stretch outside, has many of them.
+            Weight of the decisions at steps that are not the end of a phrase. A weight below 1 is useful
+            because the errors of one classifier at neighbouring steps are correlated, and a long phrase, or
+            a long part outside, has many of these decisions.
         """
         opened = _probabilities(open_proba, "open_proba", offsets)
         closed = _probabilities(close_proba, "close_proba", offsets)
         if opened.shape != closed.shape or opened.shape[1] < 3:
             raise InputError(
-                "open_proba and close_proba need one column per type and two more, got the shapes "
+                "open_proba and close_proba need one column per type and two more, got shapes "
                 f"{opened.shape} and {closed.shape}"
             )
         with np.errstate(divide="ignore"):
@@ -161,7 +162,7 @@ class PhraseCosts:
         outside = open_cost[:, -1] + close_cost[:, -1]
         if not 0.0 <= inside_weight < np.inf:
             raise InputError(f"inside_weight must be finite and not negative, got {inside_weight}")
-        if inside_weight == 0.0:  # what is impossible stays so at any other weight
+        if inside_weight == 0.0:  # with any other weight, what is impossible stays impossible
             through, outside = np.zeros((2, outside.size))
         return cls._build(
             SUM,
@@ -189,7 +190,7 @@ class PhraseCosts:
         closed = _probabilities(close_proba, "close_proba", offsets)
         if opened.shape != closed.shape or opened.shape[1] == 0:
             raise InputError(
-                "open_proba and close_proba need the same steps and types, got the shapes "
+                "open_proba and close_proba must have the same steps and types, got shapes "
                 f"{opened.shape} and {closed.shape}"
             )
         none = np.zeros(opened.shape[0])
@@ -239,11 +240,11 @@ class PhraseCosts:
 
     @property
     def has_limits(self) -> bool:
-        """Whether some phrases are left out for their length."""
+        """Whether some phrases are excluded because of their length."""
         return bool((self.shortest > 1).any() or (self.longest < NO_LIMIT).any())
 
     def limited(self, shortest: ArrayLike = 1, longest: ArrayLike = NO_LIMIT) -> PhraseCosts:
-        """The same costs with limits of length, for all types or for each; limits already there stay."""
+        """The same costs with length limits, for all types or for each; earlier limits stay in force."""
         lower = np.broadcast_to(np.asarray(shortest, dtype=np.int64), self.shortest.shape)
         upper = np.broadcast_to(np.asarray(longest, dtype=np.int64), self.longest.shape)
         return replace(
@@ -253,7 +254,7 @@ class PhraseCosts:
         )
 
     def covering(self, steps: Bools) -> PhraseCosts:
-        """The same costs where the given steps (boolean, all sequences stacked) must be in a phrase."""
+        """The same costs, but the given steps (boolean, all sequences stacked) must be in a phrase."""
         return replace(self, outside=np.where(steps, np.inf, self.outside))
 
     def with_threshold(self, threshold: ArrayLike) -> PhraseCosts:
@@ -262,7 +263,7 @@ class PhraseCosts:
         return replace(self, threshold=np.array(np.broadcast_to(given, self.threshold.shape)))
 
     def sequence(self, index: int) -> PhraseCosts:
-        """The costs of one sequence alone."""
+        """The costs of one sequence."""
         steps = slice(int(self.offsets[index]), int(self.offsets[index + 1]))
         cut: dict[str, Any] = {
             name: getattr(self, name)[steps]
@@ -271,7 +272,7 @@ class PhraseCosts:
         return replace(self, offsets=np.array([0, steps.stop - steps.start]), **cut)
 
     def candidates(self) -> PhraseCandidates:
-        """Every phrase that may be, with its cost: up to n_types * T * (T + 1) / 2 per sequence."""
+        """Every allowed phrase with its cost: up to n_types * T * (T + 1) / 2 per sequence."""
         limits = (
             self.opens,
             self.closes,
@@ -292,16 +293,16 @@ class PhraseCosts:
 
 @dataclass(frozen=True, slots=True)
 class PhraseCandidates:
-    """Listed phrases with costs of any kind.
+    """A list of phrases with arbitrary costs.
 
     Parameters
     ----------
     start, stop, type : int arrays of shape (n_candidates,)
-        In the coordinates of the stacked steps; no phrase crosses the border of a sequence.
+        Positions in the stacked steps; no phrase may extend over two sequences.
     cost : array of shape (n_candidates,)
-        ``inf`` is allowed: never chosen.
+        A candidate with cost ``inf`` is never chosen.
     outside : array of shape (n_steps,)
-        Cost of each step that is in no phrase; ``inf`` where it must be in one.
+        Cost of each step that is in no phrase; ``inf`` if it must be in one.
     offsets : int array of shape (n_sequences + 1,), optional
 
     Examples
@@ -335,12 +336,14 @@ class PhraseCandidates:
             bad = ~inside | (stop <= start) | (stop > ends) | (type_ < 0)
             if bad.any():
                 at = int(np.argmax(bad))
-                raise InputError(f"candidate {at} (steps {start[at]}:{stop[at]}) is in no sequence")
+                raise InputError(
+                    f"candidate {at} (steps {start[at]}:{stop[at]}) is not inside a sequence"
+                )
         for name, part in (("cost", cost), ("outside", outside)):
             if np.isnan(part).any() or np.isneginf(part).any():
                 at = int(np.argmax(np.isnan(part) | np.isneginf(part)))
                 raise NumericalError(f"{name}[{at}] of the candidates is {part[at]}")
-        if np.any(start[1:] < start[:-1]):  # the path reads them from left to right
+        if np.any(start[1:] < start[:-1]):  # the kernel reads them in the order of their starts
             order = np.argsort(start, kind="stable")
             start, stop, type_, cost = start[order], stop[order], type_[order], cost[order]
         checked: dict[str, Any] = {"start": start, "stop": stop, "type": type_, "cost": cost}
@@ -357,7 +360,7 @@ def _probabilities(given: ArrayLike, name: str, offsets: ArrayLike | None) -> Fl
     array = np.asarray(given, dtype=np.float64)
     if array.ndim != 2:
         raise InputError(f"{name} must have the shape (n_steps, n_types), got {array.shape}")
-    bad = ~((array >= 0.0) & (array <= 1.0 + 1e-9))  # NaN is no probability either
+    bad = ~((array >= 0.0) & (array <= 1.0 + 1e-9))  # also true for NaN
     if bad.any():
         step = int(np.argmax(bad.any(axis=1)))
         bounds = _offsets(offsets, array.shape[0])
@@ -365,7 +368,7 @@ def _probabilities(given: ArrayLike, name: str, offsets: ArrayLike | None) -> Fl
         value = array[step, int(np.argmax(bad[step]))]
         raise NumericalError(
             f"{name} of sequence {{sequence}} at position {step - int(bounds[sequence])} is {value}: "
-            "no probability",
+            "not a probability",
             sequence,
         )
     return array

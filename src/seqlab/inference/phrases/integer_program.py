@@ -1,17 +1,18 @@
-"""Phrase sets under further constraints: an integer program over phrase variables, solved by HiGHS.
+"""Phrase sets with constraints: an integer program over phrase variables, solved by HiGHS.
 
-One 0/1 variable ``x_e`` per candidate phrase. With ``c_e`` its cost and ``o_t`` that of step ``t`` outside::
+One 0/1 variable ``x_e`` per candidate phrase. With ``c_e`` its cost and ``o_t`` that of step ``t``
+outside::
 
     minimise    sum_t o_t + sum_e x_e (c_e - sum_{t in e} o_t)
-    subject to  sum_{e covers t} x_e <= 1      for every step t (= 1 where it must be in a phrase)
+    subject to  sum_{e covers t} x_e <= 1      for every step t (= 1 if it must be in a phrase)
                 the rows of the constraints
 
-Without the last line the matrix is one of intervals, totally unimodular: the program is the shortest
-path in another dress. So the path is tried first, and where its phrases happen to respect all
-constraints they are the answer; only the other sequences go to the solver.
+Without the last line this is an interval matrix, which is totally unimodular, and the program is equivalent
+to the shortest path. So the shortest path is computed first; if its phrases satisfy all constraints, they
+are the solution. Only the other sequences go to the solver.
 
-Every further row keeps the answer exact (the gap is closed to 0), but the time may grow with the
-number of candidates: leave out improbable ones, or limit their length, where sequences are long.
+The solution is exact (the gap is closed to 0), but the time grows with the number of candidates. For long
+sequences, exclude improbable candidates or limit their length.
 """
 
 from __future__ import annotations
@@ -48,26 +49,26 @@ def constrained_phrases(
     *,
     n_jobs: int | None = None,
 ) -> PhraseSets:
-    """Cheapest set of disjoint phrases of each sequence that respects all constraints.
+    """Cheapest set of disjoint phrases of each sequence that satisfies all constraints.
 
     Parameters
     ----------
     costs : PhraseCosts
     constraints : iterable of LengthLimit, Covered, CountLimit, TypeOrder, Requires
     types : sequence of str, optional
-        Names of the types, in the order of the columns of ``costs``; ``(None,)`` where there is one.
+        Names of the types, in the order of the columns of ``costs``; all None by default.
     n_jobs : int, optional
-        Number of threads of the shortest path.
+        Number of threads for the shortest path.
 
     Returns
     -------
     PhraseSets
-        As of `best_phrases`.
+        As in `best_phrases`.
 
     Raises
     ------
     NoLegalLabelingError
-        Where no set respects the constraints; names the sequence and the constraints.
+        If no set satisfies the constraints; the message names the sequence and the constraints.
 
     Examples
     --------
@@ -78,29 +79,31 @@ def constrained_phrases(
     """
     names = [None] * costs.n_types if types is None else list(types)
     if len(names) != costs.n_types:
-        raise InputError(f"{len(names)} names of types were given, but costs for {costs.n_types}")
+        raise InputError(
+            f"got {len(names)} names of types, but the costs have {costs.n_types} types"
+        )
     path, linear = check_constraints(constraints, names)
     costs = limit_costs(costs, path, names)
     best = best_phrases(costs, n_jobs=n_jobs)
     if not linear:
         return best
-    broken = [
+    violated = [
         index
-        for index, phrases in enumerate(_cut(best.phrases, costs.offsets, names))
+        for index, phrases in enumerate(_split(best.phrases, costs.offsets, names))
         if not all(constraint.allows(phrases) for constraint in linear)
     ]
 
     solved = []
-    for index in broken:
+    for index in violated:
         candidates = costs.sequence(index).candidates()
         solved.append((*solve_program(candidates, linear, names, sequence=index), candidates))
-    return _merge(best, broken, solved, costs.offsets)
+    return _merge(best, violated, solved, costs.offsets)
 
 
 def limit_costs(
     costs: PhraseCosts, constraints: Iterable[PathConstraint], types: Sequence[str | None]
 ) -> PhraseCosts:
-    """Put the constraints that the shortest path can honour into the costs."""
+    """The costs with the constraints that the shortest path can handle."""
     for constraint in constraints:
         if isinstance(constraint, LengthLimit):
             concerned = np.array([constraint.type in (None, type_) for type_ in types])
@@ -117,7 +120,7 @@ def limit_costs(
 
 @dataclass(slots=True)
 class _Program:
-    """Rows and columns of the program of one sequence, as the constraints see it."""
+    """Rows and columns of the program of one sequence; implements the protocol `Rows`."""
 
     start: Ints
     stop: Ints
@@ -167,17 +170,17 @@ def solve_program(
     Parameters
     ----------
     candidates : PhraseCandidates
-        Of one sequence.
+        Candidates of one sequence.
     constraints : iterable of CountLimit, TypeOrder, Requires
     types : sequence of str
         Names of the types.
     sequence : int
-        Its number, for the error.
+        Number of the sequence, for the error message.
 
     Returns
     -------
     chosen : int array
-        Numbers of the chosen candidates.
+        Indices of the chosen candidates.
     cost : float
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
@@ -192,7 +195,7 @@ def solve_program(
     program = _Program(start, stop, candidates.type[usable], types, n_steps, usable.size)
     for constraint in constraints:
         constraint.add_to(program)
-    # The row of step t: every candidate that covers it.
+    # Row t: every candidate that covers step t.
     cover = sp.csr_matrix(
         (np.ones(int((stop - start).sum())), _ranges(start, stop), _offsets(stop - start)),
         shape=(usable.size, n_steps),
@@ -222,19 +225,19 @@ def solve_program(
             return chosen, float(candidates.cost[chosen].sum() + outside[~covered].sum())
         if result.status != _INFEASIBLE:
             raise NumericalError(
-                f"HiGHS gave up on sequence {{sequence}} ({n_steps} steps): {_plain(result.message)}",
+                f"HiGHS failed on sequence {{sequence}} ({n_steps} steps): {_escape(result.message)}",
                 sequence,
             )
-    named = _plain(", ".join(map(repr, constraints)) or "being covered")
+    named = _escape(", ".join(map(repr, constraints)) or "Covered()")
     raise NoLegalLabelingError(
         f"sequence {{sequence}} ({n_steps} steps) has no legal phrase set: no set of disjoint phrases "
-        f"respects {named}",
+        f"satisfies {named}",
         sequence,
     )
 
 
-def _plain(text: str) -> str:
-    """Text that survives `str.format`."""
+def _escape(text: str) -> str:
+    """Text that `str.format` leaves unchanged."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -250,8 +253,8 @@ def _offsets(lengths: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _cut(phrases: StackedPhrases, offsets: Ints, names: Sequence[str | None]) -> list[list[Any]]:
-    """Phrases of each sequence as (start, stop, type)."""
+def _split(phrases: StackedPhrases, offsets: Ints, names: Sequence[str | None]) -> list[list[Any]]:
+    """Phrases of each sequence as tuples (start, stop, type)."""
     bounds = np.searchsorted(phrases.start, offsets).tolist()
     columns = (phrases.start.tolist(), phrases.stop.tolist(), phrases.type.tolist())
     named = [(a, b, names[k]) for a, b, k in zip(*columns, strict=True)]
@@ -264,7 +267,7 @@ def _merge(
     solved: list[tuple[Ints, float, PhraseCandidates]],
     offsets: Ints,
 ) -> PhraseSets:
-    """Put the solver's phrases in the place of the path's."""
+    """Replace the phrases of some sequences by those from the solver."""
     sequence = np.searchsorted(offsets, best.phrases.start, side="right") - 1
     kept = ~np.isin(sequence, replaced)
     parts = [StackedPhrases(*(part[kept] for part in best.phrases))]

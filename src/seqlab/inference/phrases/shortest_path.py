@@ -1,8 +1,8 @@
 """Cheapest sets of disjoint phrases: constraint satisfaction with classifiers, as a shortest path.
 
-Every stretch of a sequence is a candidate phrase, of every type, with a cost (`PhraseCosts`); steps in no
-phrase cost ``outside``. Among all sets of *disjoint* phrases the cheapest is a shortest path over the
-gaps between steps, with one edge per candidate and one for each step that stays outside.
+Every run of consecutive steps is a candidate phrase, of every type, with a cost (`PhraseCosts`); a step in
+no phrase costs ``outside``. The cheapest set of *disjoint* phrases is a shortest path over the gaps between
+steps, with one edge per candidate and one per step outside.
 
 With the ``map`` cost and a threshold of 0 the cheapest set is the most probable legal path of independent
 open and close decisions (`seqlab.data.open_close_mask`).
@@ -26,13 +26,14 @@ from seqlab.inference.phrases._kernels import (
     PRODUCT,
     QUADRATIC,
     best_phrases_block,
-    listed_path_all,
+    find_best_listed,
 )
 from seqlab.inference.phrases.costs import PhraseCandidates, PhraseCosts
 from seqlab.inference.scores import Floats
 from seqlab.utils.threads import block_bounds, run_blocks
 
-# Below this length the plain double loop is faster than the trees of the envelope (measured).
+# Sequences with fewer steps use the plain double loop, which is then faster than the tree of lines
+# (measured).
 ENVELOPE_FROM = 128
 
 
@@ -42,8 +43,8 @@ class PhraseSets(NamedTuple):
     Attributes
     ----------
     phrases : StackedPhrases
-        First step, step after the last and type of every phrase, in the coordinates of the stacked
-        steps, sorted by start.
+        First step, step after the last, and type of every phrase, as positions in the stacked steps,
+        sorted by start.
     cost : array of shape (n_sequences,)
     """
 
@@ -59,13 +60,13 @@ def best_phrases(
     Parameters
     ----------
     costs : PhraseCosts or PhraseCandidates
-        Structured costs, or a list of candidates with costs of any kind.
+        Structured costs, or a list of candidates with arbitrary costs.
     method : {"auto", "quadratic", "fast"}
-        Of structured costs. "quadratic" tries all pairs of steps, or those within the limits of length.
+        Algorithm for structured costs. "quadratic" tries all pairs of steps within the length limits.
         "fast" is the lower envelope of lines for the product, O(T log T), and a running minimum for
-        the map cost, O(T); it knows no limits of length and no log-odds. "auto" takes what is faster.
+        the map cost, O(T); it does not support length limits or log-odds. "auto" takes the faster one.
     n_jobs : int, optional
-        Number of threads; the result has the same bits for any.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def best_phrases(
     Raises
     ------
     NoLegalLabelingError
-        Where a step must be in a phrase and no candidate covers it; the sequence is named.
+        If a step must be in a phrase and no candidate can cover it; the message names the sequence.
 
     Examples
     --------
@@ -91,12 +92,12 @@ def best_phrases(
     type_ = np.zeros(n_steps, dtype=np.int64)
     total = np.zeros(costs.n_sequences)
     if isinstance(costs, PhraseCandidates):
-        listed_path_all(
+        find_best_listed(
             costs.start, costs.stop, costs.type, costs.cost, costs.outside, costs.offsets,
             stop, type_, total,
         )  # fmt: skip
     else:
-        code, fast_from = _method(costs, method)
+        code, fast_from = _choose_method(costs, method)
         arrays = (
             costs.first, costs.last, costs.through, costs.outside, costs.opens, costs.closes,
             costs.threshold, costs.shortest, costs.longest, fast_from, costs.offsets,
@@ -111,19 +112,19 @@ def best_phrases(
     blocked = np.flatnonzero(np.isposinf(total))
     if blocked.size:
         raise NoLegalLabelingError(
-            "sequence {sequence} has no legal phrase set: a step that must be in a phrase is in no "
-            "candidate that could stand beside the others",
+            "sequence {sequence} has no legal phrase set: a step that must be in a phrase cannot be "
+            "covered by disjoint candidates",
             int(blocked[0]),
         )
     start = np.flatnonzero(stop >= 0)
     return PhraseSets(StackedPhrases(start, stop[start], type_[start]), total)
 
 
-def _method(costs: PhraseCosts, method: str) -> tuple[int, int]:
-    """Code of the method and the length from which on it is used."""
-    possible = costs.kind != LOG_ODDS and not costs.has_limits
-    if method == "quadratic" or (method == "auto" and not possible):
+def _choose_method(costs: PhraseCosts, method: str) -> tuple[int, int]:
+    """Code of the method, and the smallest length for which it is used."""
+    can_be_fast = costs.kind != LOG_ODDS and not costs.has_limits
+    if method == "quadratic" or (method == "auto" and not can_be_fast):
         return QUADRATIC, 0
-    if not possible:
-        raise InputError('method="fast" knows neither log-odds nor limits of length')
+    if not can_be_fast:
+        raise InputError('method="fast" supports neither log-odds nor length limits')
     return FAST, ENVELOPE_FROM if method == "auto" and costs.kind == PRODUCT else 0

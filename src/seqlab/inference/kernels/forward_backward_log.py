@@ -1,9 +1,9 @@
-"""Forward-backward of one chain in log space: the slow, safe twin of the scaled form.
+"""Forward-backward of one chain in log space: slower than the scaled form, but safe for any scores.
 
-Used where the scaled form could lose a living label: extreme scores, or hard constraints that
-drive a legal path's share towards zero. Rows of ``log alpha`` and ``log beta`` are shifted so
-that their maximum is 0 and the shifts are summed apart: over 10^5 steps the rows stay as exact as
-the scores of single steps. One exponential per pair of labels and step.
+Used if the scaled form could underflow: with extreme scores, or with hard constraints that drive the
+probability of a legal prefix towards zero. Rows of ``log alpha`` and ``log beta`` are shifted to a maximum
+of 0, and the shifts are summed separately, so that even after 10^5 steps the rows are as exact as the
+scores of single steps. Needs one exponential per pair of labels and step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import njit
 from seqlab.inference.scores import Floats
 from seqlab.simd.exponential import exp_nonpositive
 
-# What forward-backward computes besides log_z. Arrays of unwanted results may have size 0.
+# What forward-backward computes besides log_z. Arrays of results that are not computed may have size 0.
 LOG_Z = 0
 NODE = 1
 PAIR = 2  # nodes and pairs
@@ -24,8 +24,8 @@ TRANSITIONS = 3  # nodes and summed pairs
 
 
 @njit(nogil=True, cache=True)
-def recentre(row: Floats, n_labels: int) -> float:
-    """Shift ``row`` to maximum 0; returns what was subtracted (0 for a row of ``-inf``)."""
+def subtract_max(row: Floats, n_labels: int) -> float:
+    """Subtract the maximum from ``row``; returns what was subtracted (0 for a row of ``-inf``)."""
     high = -np.inf
     for j in range(n_labels):
         high = max(high, row[j])
@@ -83,7 +83,7 @@ def step_backward(right: Floats, pairwise: Floats, workspace: Floats, out: Float
 
 @njit(nogil=True, cache=True)
 def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats) -> None:
-    """Zero marginals for a sequence without a legal labeling."""
+    """Set the marginals of a sequence to zero."""
     # Loops, not slices: numba takes seconds to compile the assignment of a slice.
     n_labels = node.shape[1]
     for t in range(t0, t1):
@@ -113,7 +113,7 @@ def forward_backward_log_one(
     pair: Floats,
     transitions: Floats,
 ) -> float:
-    """Like `forward_backward_block` for the one sequence of rows ``t0:t1``; returns log Z.
+    """`forward_backward_block` of the sequence in the rows ``t0:t1``; returns log Z.
 
     ``rows`` and ``alpha`` are workspaces of at least ``(t1 - t0, n_labels)``, ``beta`` and
     ``workspace`` of at least ``(n_labels,)``. ``want`` is one of the constants above.
@@ -134,7 +134,7 @@ def forward_backward_log_one(
             step_forward(alpha[t - 1], pairwise3[(t0 + t) * stride], workspace, alpha[t])
         for j in range(n_labels):
             alpha[t, j] += rows[t, j]
-        log_z += recentre(alpha[t], n_labels)
+        log_z += subtract_max(alpha[t], n_labels)
     last_sum = log_sum_exp(alpha[n_steps - 1], n_labels)
     log_z += last_sum
     if want == LOG_Z:
@@ -149,7 +149,7 @@ def forward_backward_log_one(
         pairwise, right, left = pairwise3[(t0 + t) * stride], rows[t], alpha[t - 1]
         for j in range(n_labels):
             right[j] += beta[j]
-        recentre(right, n_labels)
+        subtract_max(right, n_labels)
         step_backward(right, pairwise, workspace, beta)
         for i in range(n_labels):
             workspace[i] = left[i] + beta[i]

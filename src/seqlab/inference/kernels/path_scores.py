@@ -1,4 +1,4 @@
-"""Plain passes over scores and given labelings: validity, path scores."""
+"""Single passes over the scores: the score of given labelings, and the number of invalid scores."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.dense import count_bad
+from seqlab.inference.kernels.dense import count_invalid
 from seqlab.inference.scores import Floats
 
 
 @njit(nogil=True, cache=True)
-def count_bad_scores(
+def count_invalid_scores(
     unary: Floats, pairwise3: Floats, stride: int, offsets: NDArray[np.int64]
 ) -> int:
-    """Number of scores that are NaN or ``+inf``, entries that are never read left out."""
-    bad = count_bad(unary.ravel())
+    """Number of scores that are NaN or ``+inf``, without entries that are never read."""
+    bad = count_invalid(unary.ravel())
     if stride == 0:
-        return bad + count_bad(pairwise3.ravel())
+        return bad + count_invalid(pairwise3.ravel())
     for i in range(offsets.shape[0] - 1):
-        bad += count_bad(pairwise3[offsets[i] + 1 : max(offsets[i] + 1, offsets[i + 1])].ravel())
+        bad += count_invalid(
+            pairwise3[offsets[i] + 1 : max(offsets[i] + 1, offsets[i + 1])].ravel()
+        )
     return bad
 
 
 @njit(nogil=True, cache=True)
-def path_scores_all(
+def score_paths(
     unary: Floats,
     pairwise3: Floats,
     stride: int,
@@ -34,7 +36,7 @@ def path_scores_all(
     labels: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """``out[i]``: score of the labeling ``labels[offsets[i]:offsets[i + 1]]`` of sequence ``i``."""
+    """``out[i]``: the score of the labeling ``labels[offsets[i]:offsets[i + 1]]`` of sequence ``i``."""
     for i in range(offsets.shape[0] - 1):
         t0, t1 = offsets[i], offsets[i + 1]
         total = 0.0
