@@ -34,7 +34,7 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 reproduce: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m seqlab.papers $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m seqlab.cli reproduce $(ARGS)
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,4 +1,4 @@
-"""What each command does when all is well."""
+"""What each command does with valid input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ok(result):
     return result.stdout
 
 
-def test_help_teaches_and_names_every_command(run):
+def test_help_names_every_command(run):
     text = ok(run("--help"))
     for command in ("train", "tag", "evaluate", "inspect", "datasets", "demo", "reproduce"):
         assert f"seqlab {command}" in text or f" {command} " in text
@@ -32,18 +32,18 @@ def test_version(run):
 
 
 @pytest.mark.parametrize("args", [["--help"], ["train", "--help"], ["--version"]])
-def test_help_imports_nothing_heavy(args):
+def test_help_does_not_import_large_packages(args):
     code = (
         "import sys\nfrom seqlab.cli import app\n"
         f"app({args!r}, standalone_mode=False)\n"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'pandas', 'matplotlib', 'skops'}\n"
-        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+        "large = {'numpy', 'scipy', 'sklearn', 'numba', 'pandas', 'matplotlib', 'skops'}\n"
+        "sys.exit(', '.join(large & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_module_runs_as_the_command():
+def test_module_runs_like_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "seqlab.cli", "--version"],
         capture_output=True,
@@ -94,7 +94,7 @@ class TestTrain:
         assert "B-City" in ok(run("inspect", out, "--top", "2"))
 
     @pytest.mark.filterwarnings("default:the template:UserWarning")
-    def test_template_with_notes(self, run, files, tmp_path):
+    def test_notes_about_templates(self, run, files, tmp_path):
         template = tmp_path / "t.tpl"
         template.write_text("# words\nU00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\n")
         out = tmp_path / "m.seqlab"
@@ -108,7 +108,7 @@ class TestTrain:
         ok(result)
         assert "'B01:%x[0,0]' asks for label pairs with observations" in result.stderr
 
-    def test_parameters_are_typed(self, run, files, tmp_path):
+    def test_parameters_get_the_right_type(self, run, files, tmp_path):
         out = tmp_path / "m.seqlab"
         params = ["c1=0.1", "solver=owlqn", "all_transitions=true", "tol=1e-2", "class_weight=none"]
         flags = [part for param in params for part in ("-p", param)]
@@ -117,7 +117,7 @@ class TestTrain:
         assert (labeler.c1, labeler.solver, labeler.all_transitions) == (0.1, "owlqn", True)
         assert labeler.class_weight is None
 
-    def test_old_model_stays_if_training_fails(self, run, files, tmp_path):
+    def test_old_model_is_kept_if_training_fails(self, run, files, tmp_path):
         out = tmp_path / "m.seqlab"
         out.write_text("old")
         bad = tmp_path / "bad.conll"
@@ -135,7 +135,7 @@ class TestTag:
         assert [line.rpartition(" ")[0] for line in labelled] == lines
         assert [line.split(" ")[-1] for line in bare] == [line.split(" ")[-1] for line in labelled]
 
-    def test_equals_the_library(self, run, model, files):
+    def test_same_labels_as_the_library(self, run, model, files):
         X, _ = read_conll(files / "new.txt", label=None)
         expected = seqlab.load(model).predict(X)
         _, found = read_conll_text(ok(run("tag", model, files / "new.txt")))
@@ -149,7 +149,7 @@ class TestTag:
         assert len(X) == 60
         assert y is not None
 
-    def test_comments_blank_lines_and_docstart_stay(self, run, model):
+    def test_comments_blank_lines_and_docstart_are_kept(self, run, model):
         text = "# note\n-DOCSTART- x\n\n12\nMain\n\n\n# end\n7\n# last\n"
         out = ok(run("tag", model, "--comment", "#", stdin=text))
         kept = [line.split(" ")[0] if line[:1].isdigit() else line for line in out.splitlines()]
@@ -188,7 +188,7 @@ class TestTag:
 
 
 class TestEvaluate:
-    def test_equals_seqeval_both_ways(self, run, model, files, tmp_path):
+    def test_same_scores_as_seqeval_with_and_without_pred(self, run, model, files, tmp_path):
         direct = json.loads(ok(run("evaluate", model, files / "test.conll", "--json")))
         out = tmp_path / "out.txt"
         ok(run("tag", model, files / "test.conll", "-o", out))
@@ -202,29 +202,30 @@ class TestEvaluate:
         assert low <= f1 <= high
         assert direct["scheme"] == "IOB2"
 
-    def test_screen_names_places(self, run, model, files):
+    def test_report_shows_places(self, run, model, files):
         text = ok(run("evaluate", model, files / "test.conll"))
         assert "95 % interval" in text
-        assert "Worst confusions" in text
+        assert "Most frequent confusions" in text
+        assert "sequence accuracy" in text
         assert "test.conll:" in "".join(text.split())  # a long path is folded
 
-    def test_labels_that_are_no_tags(self, run, tmp_path):
+    def test_labels_that_are_not_tags(self, run, tmp_path):
         file = tmp_path / "p.txt"
         file.write_text("a N N\nb V N\n\nc D D\n")
         report = json.loads(ok(run("evaluate", "--pred", file, "--json")))
         assert report["scheme"] is None
         assert report["token_accuracy"] == pytest.approx(2 / 3)
         assert report["confusions"] == [{"gold": "V", "predicted": "N", "count": 1}]
-        assert "scored by tokens" in ok(run("evaluate", "--pred", file))
+        assert "scored by token;" in ok(run("evaluate", "--pred", file))
         assert json.loads(ok(run("evaluate", "--pred", file, "--json", "--scheme", "none")))
 
 
 class TestInspect:
-    def test_screen(self, run, model):
+    def test_report(self, run, model):
         text = ok(run("inspect", model, "--top", "3"))
         assert "LinearChainCRF" in text
         assert "tol=0.001" in text
-        assert "transitions it likes" in text
+        assert "positive transitions" in text
         assert "B-Street → I-Street" in text
 
     def test_one_label_and_json(self, run, model):

@@ -1,7 +1,8 @@
-"""Chunking of CoNLL-2000 through the command line only, with the template that comes with CRF++.
+"""Chunking of CoNLL-2000 on the command line, with the template that is part of CRF++.
 
-CRF++ itself reaches F1 93.74 with this template and cutoff 3 (``crf_learn -f 3 -c 1.0``). Its model: a weight
-for every pair of feature and label and of two labels, none for the borders; ``c`` is ``1 / (2 c2)``.
+CRF++ itself reaches F1 93.74 with this template and cutoff 3 (``crf_learn -f 3 -c 1.0``). Its model has a
+weight for every pair of feature and label and for every pair of labels, but none for the first and last
+label; its ``c`` is ``1 / (2 c2)``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files other than plain columns: ready features, CoNLL-U, JSON lines; chosen columns."""
+"""Other input formats (features, CoNLL-U, JSON lines), selected columns, encodings."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_conllu(run, tmp_path):
     blank = CONLLU.replace("NOUN", "_").replace("VERB", "_").replace("AUX", "_")
     tagged = ok(run("tag", out, stdin=blank.replace("PART", "_")))
     assert tagged == CONLLU
-    sure = ok(run("tag", out, file, "--proba")).splitlines()
-    assert "\tProba=0.9" in sure[1]
-    assert "\tSpaceAfter=No|Proba=" in sure[2]
+    lines = ok(run("tag", out, file, "--proba")).splitlines()
+    assert "\tProba=0.9" in lines[1]
+    assert "\tSpaceAfter=No|Proba=" in lines[2]
     report = json.loads(ok(run("evaluate", out, file, "--json")))
     assert report["token_accuracy"] == 1.0
     assert report["scheme"] is None
@@ -97,13 +97,13 @@ def test_jsonl(run, tmp_path, record):
     assert json.loads(ok(run("evaluate", out, file, "--json")))["token_accuracy"] == 1.0
 
 
-def test_templates_do_not_go_with_features(run, tmp_path):
+def test_templates_need_columns(run, tmp_path):
     file, template = tmp_path / "train.crfsuite", tmp_path / "t.tpl"
     file.write_text(CRFSUITE)
     template.write_text("U:%x[0,0]\n")
     result = run("train", file, "-o", tmp_path / "m", "-t", template)
     assert result.exit_code == 2
-    assert "--template: crfsuite files hold features already" in result.stderr
+    assert "--template: crfsuite files already contain features" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_templates_do_not_go_with_features(run, tmp_path):
     ],
     ids=["first", "middle", "chosen", "chosen-after-label"],
 )
-def test_any_label_column_is_remembered(run, tmp_path, options, train, labelled, bare):
+def test_label_column_is_stored_in_the_model(run, tmp_path, options, train, labelled, bare):
     file, out = tmp_path / "train.txt", tmp_path / "m.seqlab"
     file.write_text(train * 3)
     ok(run("train", file, "-o", out, *options, "-p", "c2=0.01"))
@@ -136,3 +136,35 @@ def test_models_saved_from_python(run, tmp_path):
     seqlab.save(tagger.fit([[("the",), ("dog",)]], y), columns)
     assert ok(run("tag", columns, stdin="the\ndog\n")) == "the D\ndog N\n"
     assert ok(run("tag", columns, stdin="the\tX\ndog\tX\n")) == "the\tX\tD\ndog\tX\tN\n"
+
+
+@pytest.fixture
+def latin1(run, tmp_path):
+    """A model trained on a file in latin-1, and that file."""
+    file, out = tmp_path / "train.txt", tmp_path / "m.seqlab"
+    file.write_bytes("café N\nmûr A\n\nthé N\n".encode("latin-1") * 3)
+    ok(run("train", file, "-o", out, "--encoding", "latin-1", "-p", "c2=0.01", "-q"))
+    return out, file
+
+
+def test_encoding_is_stored_in_the_model(run, tmp_path, latin1):
+    model, file = latin1
+    tagged = tmp_path / "tagged.txt"
+    ok(run("tag", model, file, "-o", tagged))
+    assert tagged.read_bytes().startswith("café N N\nmûr A A\n".encode("latin-1"))
+    report = json.loads(ok(run("evaluate", model, file, "--json")))
+    assert report["token_accuracy"] == 1.0
+    words = tmp_path / "words.txt"
+    words.write_bytes("café mûr\n".encode("latin-1"))
+    ok(run("tag", model, words, "-f", "text", "-o", tagged))
+    assert tagged.read_bytes() == "café N\nmûr A\n\n".encode("latin-1")
+
+
+def test_encoding_option_takes_precedence_over_the_model(run, tmp_path, latin1):
+    model, _ = latin1
+    other, tagged = tmp_path / "utf8.txt", tmp_path / "tagged.txt"
+    other.write_text("café N\nmûr A\n", encoding="utf-8")
+    ok(run("tag", model, other, "-o", tagged, "--encoding", "utf-8"))
+    assert tagged.read_text(encoding="utf-8") == "café N N\nmûr A A\n"
+    report = json.loads(ok(run("evaluate", model, other, "--encoding", "utf-8", "--json")))
+    assert report["token_accuracy"] == 1.0

@@ -1,4 +1,4 @@
-"""What a newcomer stumbled over."""
+"""Problems that new users had."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ok(result):
     return result.stdout
 
 
-def fails(result, *parts, code=2):
+def assert_fails(result, *parts, code=2):
     assert result.exit_code == code, (result.stdout, result.stderr)
     (line,) = result.stderr.splitlines()
     for part in parts:
@@ -34,25 +34,27 @@ def fails(result, *parts, code=2):
 
 @pytest.fixture
 def trained(run, tmp_path):
-    """Train on a content; give the model file."""
+    """Train on a text and return the model file."""
 
-    def go(content, *options, name="in.txt"):
+    def run_train(content, *options, name="in.txt"):
         (tmp_path / name).write_text(content)
         ok(run("train", tmp_path / name, "-o", tmp_path / "m.seqlab", "-q", *options))
         return tmp_path / "m.seqlab"
 
-    return go
+    return run_train
 
 
 def test_probabilities_are_not_scored_as_labels(run, model, files):
     tagged = ok(run("tag", model, files / "test.conll", "--proba"))
     advice = "tagged with --proba? use --gold-column -3 --pred-column -2"
     result = run("evaluate", "--pred", "-", stdin=tagged)
-    fails(result, "<stdin>: column -1 looks like probabilities (0.", "), not labels; ", advice)
+    assert_fails(
+        result, "<stdin>: column -1 seems to contain probabilities (0.", "), not labels; ", advice
+    )
     ok(run("evaluate", "--pred", "-", "--gold-column", "-3", "--pred-column", "-2", stdin=tagged))
     bare = ok(run("tag", model, files / "new.txt", "--proba"))
     result = run("evaluate", "--pred", "-", stdin=bare)
-    fails(result, "looks like probabilities")
+    assert_fails(result, "seems to contain probabilities")
 
 
 @pytest.mark.parametrize(
@@ -71,27 +73,31 @@ def test_a_perceptron_has_no_calibrated_probabilities(run, trained):
     assert run("tag", model, "--nbest", "2", stdin="the DT\n").stderr == ""
 
 
-def test_a_file_in_another_format_than_the_training_file(run, trained, tmp_path):
+def test_file_in_another_format_than_the_training_file(run, trained, tmp_path):
     model = trained(CONLLU * 3, name="in.conllu")
     other = tmp_path / "new.txt"
     other.write_text("dogs NOUN\n")
-    hint = "(read as conllu, like the training file; --format columns?)"
-    fails(run("evaluate", model, other), "new.txt:1: ", hint)
-    fails(run("tag", model, other), "new.txt:1: ", hint)
+    hint = "(read as conllu, like the training file; try --format columns)"
+    assert_fails(run("evaluate", model, other), "new.txt:1: ", hint)
+    assert_fails(run("tag", model, other), "new.txt:1: ", hint)
     result = run("tag", model, other, "-f", "conllu")
-    fails(result, "new.txt:1: ")
+    assert_fails(result, "new.txt:1: ")
     assert "read as" not in result.stderr
-    assert "as the training file" in ok(run("evaluate", "--help"))
+    assert "format of the training file" in " ".join(
+        ok(run("evaluate", "--help")).replace("│", " ").split()
+    )
     columns = trained(GOOD * 3)
-    hint = "(read as columns, like the training file; --format conllu?)"
-    fails(run("tag", columns, tmp_path / "in.conllu"), hint)
+    hint = "(read as columns, like the training file; try --format conllu)"
+    assert_fails(run("tag", columns, tmp_path / "in.conllu"), hint)
 
 
-def test_predictions_in_conllu(run):
-    said = "<stdin> looks like CoNLL-U; --pred reads column files. Use: seqlab evaluate MODEL"
-    fails(run("evaluate", "--pred", "-", stdin=CONLLU), said)
-    fails(run("evaluate", "--pred", "-", stdin=CONLLU.split("\n", 1)[1]), said)
-    fails(run("evaluate", "--pred", "-", "--comment", "#", stdin=CONLLU), said)
+def test_pred_does_not_accept_conllu(run):
+    message = (
+        "<stdin> looks like CoNLL-U, but --pred needs a column file; use seqlab evaluate MODEL"
+    )
+    assert_fails(run("evaluate", "--pred", "-", stdin=CONLLU), message)
+    assert_fails(run("evaluate", "--pred", "-", stdin=CONLLU.split("\n", 1)[1]), message)
+    assert_fails(run("evaluate", "--pred", "-", "--comment", "#", stdin=CONLLU), message)
     ok(run("evaluate", "--pred", "-", stdin="# # O O\n\na b O O\n"))
 
 
@@ -99,29 +105,34 @@ def test_no_features(run, tmp_path):
     file, template, out = tmp_path / "in.txt", tmp_path / "bad.tpl", tmp_path / "m"
     file.write_text(GOOD)
     template.write_text("# nothing\nB\n")
-    fails(run("train", file, "-o", out, "-t", template, "-q"), "bad.tpl: no U line, so no features")
+    assert_fails(
+        run("train", file, "-o", out, "-t", template, "-q"),
+        "bad.tpl: no features, because there is no U line",
+    )
     result = run("train", file, "-o", out, "--min-count", "100000", "-q")
-    fails(result, "seqlab: --min-count 100000 leaves no feature")
+    assert_fails(result, "seqlab: --min-count 100000: no feature occurs that often")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_a_folder_that_takes_no_files(run, files, model):
+def test_folder_that_does_not_accept_files(run, files, model):
     result = run("train", files / "train.conll", "-o", "/proc/x.seqlab")
-    fails(result, "seqlab: /proc/x.seqlab: cannot be written")
+    assert_fails(result, "seqlab: /proc/x.seqlab: cannot be written")
     result = run("tag", model, files / "new.txt", "-o", "/proc/x.txt")
-    fails(result, "seqlab: /proc/x.txt: cannot be written")
+    assert_fails(result, "seqlab: /proc/x.txt: cannot be written")
 
 
-def test_errors_of_writing_name_the_file(run, files, model, tmp_path, monkeypatch):
+def test_write_errors_name_the_file(run, files, model, tmp_path, monkeypatch):
     monkeypatch.setattr("seqlab.cli.tag.check_output", lambda path: None)
     result = run("tag", model, files / "new.txt", "-o", tmp_path / "no" / "x.txt")
-    fails(result, f"seqlab: {tmp_path / 'no' / 'x.txt'}: no such file or directory")
-    fails(run("tag", model, tmp_path / "no", "-o", tmp_path / "x"), f"{tmp_path / 'no'}: no such")
+    assert_fails(result, f"seqlab: {tmp_path / 'no' / 'x.txt'}: no such file or directory")
+    assert_fails(
+        run("tag", model, tmp_path / "no", "-o", tmp_path / "x"), f"{tmp_path / 'no'}: no such"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
 @pytest.mark.parametrize("args", [["--help"], ["train", "--help"], []])
-def test_broken_pipe_of_the_help(args):
+def test_broken_pipe_while_printing_help(args):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -134,7 +145,7 @@ def test_broken_pipe_of_the_help(args):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_quiet_training_says_the_score_on_dev(run, files, tmp_path):
+def test_quiet_training_prints_the_score_on_dev(run, files, tmp_path):
     out = ok(
         run(
             *("train", files / "train.conll", "-o", tmp_path / "m", "-q", "-p", "tol=0.1"),
@@ -145,15 +156,15 @@ def test_quiet_training_says_the_score_on_dev(run, files, tmp_path):
     assert line.split()[:2] == ["dev", "F1"]
 
 
-def test_inspect_takes_a_phrase_type(run, model):
+def test_inspect_accepts_a_phrase_type(run, model):
     text = ok(run("inspect", model, "--label", "Street", "--top", "1"))
     assert "B-Street" in text
     assert "I-Street" in text
     assert "B-City" not in text
-    fails(run("inspect", model, "--label", "Stret"), "no label 'Stret'")
+    assert_fails(run("inspect", model, "--label", "Stret"), "no label 'Stret'")
 
 
-def test_damage_in_words(run, model, tmp_path):
+def test_message_about_a_damaged_file(run, model, tmp_path):
     broken = tmp_path / "broken.seqlab"
     broken.write_bytes(model.read_bytes()[:-200])
     assert run("inspect", broken).stderr == f"seqlab: {broken}: the model file is damaged\n"
@@ -161,7 +172,7 @@ def test_damage_in_words(run, model, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX shell")
-def test_here_document_of_the_guide(run, files, tmp_path, monkeypatch):
+def test_here_document_in_the_guide(run, files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(
         r"```sh\n(cat <<.*?\nEND\n)(seqlab train .*?)\n```", PAGE.read_text(), re.S
@@ -177,5 +188,5 @@ def test_evaluate_one_sequence(run, model, files, tmp_path):
     one.write_text((files / "test.conll").read_text().split("\n\n")[0] + "\n\n")
     result = run("evaluate", model, one)
     ok(result)
-    assert "one sequence only" in result.stderr
+    assert "only one sequence" in result.stderr
     assert '"sequences": 1' in ok(run("evaluate", model, one, "--json"))

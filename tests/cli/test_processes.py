@@ -1,4 +1,4 @@
-"""Real processes: pipes, memory, signals."""
+"""Commands in a process of their own: pipes, memory, signals, garbage collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import seqlab
-from seqlab.cli._garbage import making_what_stays
+from seqlab.cli._gc import gc_frozen
 
 SEQLAB = [sys.executable, "-m", "seqlab.cli"]
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
@@ -26,7 +26,7 @@ def start(*args, **options):
 
 
 @posix
-def test_broken_pipe_is_quiet(model, files):
+def test_broken_pipe_prints_nothing(model, files):
     child = start("tag", model)
 
     def feed():
@@ -49,7 +49,7 @@ def test_broken_pipe_is_quiet(model, files):
 
 
 @posix
-def test_broken_pipe_of_a_table(model):
+def test_broken_pipe_while_printing_a_table(model):
     child = start("inspect", model, "--top", "500", stdin=subprocess.DEVNULL)
     child.stdout.close()
     error = child.stderr.read()
@@ -57,7 +57,7 @@ def test_broken_pipe_of_a_table(model):
     assert (child.wait(60), error) == (141, b"")
 
 
-def test_answers_as_soon_as_a_sequence_has_come(model):
+def test_output_follows_each_sequence_at_once(model):
     with start("tag", model) as child:
         child.stdin.write(b"12\nMain\nSt\n\n")
         child.stdin.flush()
@@ -69,7 +69,7 @@ def test_answers_as_soon_as_a_sequence_has_come(model):
 
 
 def peak_memory(model, text, times):
-    """Peak memory of a child that tags a text many times over, through pipes, in kB."""
+    """Peak memory in kB of a process that tags a text several times through pipes, and its lines."""
     code = (
         "import re, sys\nfrom pathlib import Path\nfrom seqlab.cli import app\n"
         f"code = app(['tag', {str(model)!r}, '--jobs', '1'], standalone_mode=False)\n"
@@ -111,13 +111,13 @@ def test_memory_does_not_grow_with_the_file(model, files):
     many, n_many = peak_memory(model, text, large)
     assert (n_few, n_many) == (small * n, large * n)
     assert large * n > 130_000
-    assert many < few + 8_000  # kB; the tokens alone, if they were kept, would take 20,000 more
+    assert many < few + 8_000  # kB; keeping the tokens alone would need 20,000 more
 
 
 def interrupted_training(files, out, when):
-    """Train for ever; interrupt when a condition on standard error holds."""
+    """Start training without an end and interrupt it when a line appears on standard error."""
     code = (
-        "import sys, seqlab.optim.monitor as m\n"
+        "import sys, seqlab.learning.monitor as m\n"
         "old = m.Monitor.record\n"
         "def record(self, iteration, *args, **more):\n"
         "    old(self, iteration, *args, **more)\n"
@@ -147,7 +147,7 @@ def interrupted_training(files, out, when):
 
 
 @posix
-def test_interrupted_training_keeps_the_model_beside_the_target(files, tmp_path):
+def test_interrupted_training_saves_the_model_beside_the_output(files, tmp_path):
     out = tmp_path / "m.seqlab"
     out.write_text("old")
     code, error = interrupted_training(files, out, "ITERATION 5")
@@ -155,16 +155,16 @@ def test_interrupted_training_keeps_the_model_beside_the_target(files, tmp_path)
     assert error.count("\n") == 1
     assert error.startswith("seqlab: interrupted after iteration ")
     assert out.read_text() == "old"
-    kept = tmp_path / "m.seqlab.interrupted"
-    assert {path.name for path in tmp_path.iterdir()} == {out.name, kept.name}
-    tagger = seqlab.load(kept)
+    partial = tmp_path / "m.seqlab.interrupted"
+    assert {path.name for path in tmp_path.iterdir()} == {out.name, partial.name}
+    tagger = seqlab.load(partial)
     assert tagger.labeler_.n_iter_ >= 5
     assert not tagger.labeler_.converged_
     assert len(tagger.predict([[("12",), ("Main",)]])[0]) == 2
 
 
 @posix
-def test_interrupted_before_the_first_iteration_leaves_nothing(files, tmp_path):
+def test_interrupt_before_the_first_iteration_writes_no_file(files, tmp_path):
     code, error = interrupted_training(files, tmp_path / "m.seqlab", "READING")
     assert code == 130
     assert error.startswith("seqlab: interrupted")
@@ -172,23 +172,22 @@ def test_interrupted_before_the_first_iteration_leaves_nothing(files, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_import_is_said_once(files, tmp_path):
-    """What saving needs is imported in a second thread, which has nobody to tell of an error."""
+def test_failed_import_is_reported_once(files, tmp_path):
     (tmp_path / "skops").mkdir()
     (tmp_path / "skops" / "__init__.py").write_text("raise ImportError('no such skops')")
     out = tmp_path / "m.seqlab"
     args = ["train", files / "train.conll", "-o", out, "-p", "tol=0.1", "-q"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    with start(*args, env=environment) as child:
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with start(*args, env=os.environ | {"PYTHONPATH": path}) as child:
         output, error = child.communicate(timeout=60)
     assert (child.returncode, output) == (1, b"")
     assert error.splitlines() == [b"seqlab: no such skops"]
     assert not out.exists()
 
 
-def test_garbage_is_collected_again_after_reading():
+def test_gc_frozen_enables_the_collector_again():
     before = gc.get_freeze_count()
-    with suppress(KeyError), making_what_stays():
+    with suppress(KeyError), gc_frozen():
         assert not gc.isenabled()
         kept = [[k] for k in range(1000)]
         raise KeyError
@@ -196,7 +195,7 @@ def test_garbage_is_collected_again_after_reading():
     assert gc.get_freeze_count() >= before + len(kept)
 
 
-def test_a_command_leaves_the_collector_as_it_was(files, tmp_path):
+def test_command_restores_the_collector(files, tmp_path):
     out = tmp_path / "m.seqlab"
     code = (
         "import gc\n"
@@ -209,42 +208,7 @@ def test_a_command_leaves_the_collector_as_it_was(files, tmp_path):
     assert out.exists()
 
 
-def test_scikit_learn_without_what_it_does_not_use():
-    code = (
-        "import sys\n"
-        "from seqlab.cli._lazy_imports import import_scikit_learn\n"
-        "import_scikit_learn()\n"
-        "import numpy as np\n"
-        "from seqlab import LinearChainCRF\n"
-        "LinearChainCRF(max_iter=2, tol=1.0).fit([[['a'], ['b']], [['b']]], [['x', 'y'], ['y']])\n"
-        "late = {'pandas', 'scipy.stats'}\n"
-        "assert not late & set(sys.modules), late & set(sys.modules)\n"
-        "from sklearn.utils import fixes\n"
-        "assert fixes._mode(np.array([2, 2, 3]))[0] == 2\n"  # asks for scipy.stats
-        "import scipy.stats\n"
-        "assert abs(scipy.stats.norm.cdf(0.0) - 0.5) < 1e-12\n"
-        "import importlib.util\n"
-        "if importlib.util.find_spec('pandas'):\n"
-        "    import pandas\n"
-        "    assert fixes.pd.DataFrame is pandas.DataFrame\n"
-        "assert {type(sys.modules[name]).__name__ for name in late} == {'module'}\n"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
-
-
-def test_a_package_that_a_stand_in_replaces_loads_when_a_part_is_imported():
-    code = (
-        "import sys\n"
-        "from seqlab.cli import _lazy_imports\n"
-        "stand_in = sys.modules['email'] = _lazy_imports._StandIn('email')\n"
-        "from email.message import Message\n"
-        "assert sys.modules['email'] is not stand_in\n"
-        "assert stand_in.message_from_string is sys.modules['email'].message_from_string\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_training_where_a_finder_hides_pandas(files, tmp_path):
+def test_training_without_pandas(files, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "class Hide:\n"
@@ -255,7 +219,8 @@ def test_training_where_a_finder_hides_pandas(files, tmp_path):
     )
     out = tmp_path / "m.seqlab"
     args = ["train", files / "train.conll", "-o", out, "-p", "tol=0.1", "-q"]
-    with start(*args, env=os.environ | {"PYTHONPATH": str(tmp_path)}) as child:
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with start(*args, env=os.environ | {"PYTHONPATH": path}) as child:
         _, error = child.communicate(timeout=120)
     assert (child.returncode, error) == (0, b"")
     assert out.exists()

@@ -1,4 +1,4 @@
-"""The progress bar: how far a fit has come, and how long it will still take."""
+"""The progress bar: completed share of a fit and remaining time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from seqlab import LinearChainCRF
 from seqlab.learning import Monitor
 
 
-def test_share_of_the_iterations():
+def test_progress_by_iterations():
     with Monitor("fit", 4) as monitor:
         for iteration in range(1, 5):
             monitor.record(iteration, 1.0)
             assert monitor.progress == iteration / 4
 
 
-def test_share_of_the_way_to_the_tolerance_never_falls():
+def test_progress_to_the_tolerance_never_decreases():
     monitor = Monitor("fit", 1000, tol=1e-4)
     seen = []
     for iteration, gap in enumerate([1e4, 1e2, 1e3, 1.0, 1e-2, 1e-4]):
@@ -27,14 +27,14 @@ def test_share_of_the_way_to_the_tolerance_never_falls():
 
 
 @pytest.mark.parametrize("gap", [float("inf"), 0.0, float("nan")])
-def test_odd_gaps(gap):
+def test_gaps_that_are_not_positive_numbers(gap):
     monitor = Monitor("fit", 10)
     monitor.record(0, 0.0, gap=gap)
     monitor.record(1, 1.0, gap=gap)
     assert 0.1 <= monitor.progress <= 1
 
 
-def test_the_bar_is_on_standard_error_with_objective_and_time(capsys):
+def test_bar_shows_objective_and_time_on_standard_error(capsys):
     monitor = Monitor("some fit", 10, verbose=True)
     with monitor:
         monitor._began -= 30
@@ -46,7 +46,7 @@ def test_the_bar_is_on_standard_error_with_objective_and_time(capsys):
     assert "iteration 5, objective 1,234.5" in err
 
 
-def test_an_error_stops_the_bar_where_it_is(capsys):
+def test_an_error_stops_the_bar(capsys):
     monitor = Monitor("fit", 10, verbose=True)
     with suppress(KeyboardInterrupt), monitor:
         monitor.record(5, 1.0)

@@ -1,4 +1,4 @@
-"""The runner of experiments, and the smallest of them on real data."""
+"""Running experiments, and the cheapest ones on real data."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ import os
 import pytest
 
 from seqlab import papers
+from seqlab.cli import app
 from seqlab.data import InputError
 from seqlab.data.open_close import open_close_to_phrases
-from seqlab.papers import __main__ as command
-from seqlab.papers import _experiment, classifiers_in_inference, few_labels
-from seqlab.papers._experiment import (
-    Claim,
-    Experiment,
-    as_json,
-    as_table,
-    check_claims,
-    find_paper,
-    run,
-    select,
-)
+from seqlab.papers import classifiers_in_inference, experiment, few_labels
+from seqlab.papers.experiment import Claim, Experiment, check_claims, find_paper, run, select
+from seqlab.papers.report import make_table, to_dict
 
 TOY = [
     Experiment("a/x", lambda: 92.004, published=91.0, target=92.0),
@@ -31,34 +23,34 @@ TOY = [
 CLAIMS = [
     Claim("x above y", ("a/x", "a/y"), lambda x, y: x > y),
     Claim("y above x", ("a/x", "a/y"), lambda x, y: y > x),
-    Claim("of what was not measured", ("a/x", "c/x"), lambda x, y: True),
+    Claim("about an experiment that was not run", ("a/x", "c/x"), lambda x, y: True),
 ]
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """A paper of three experiments that take no time."""
+    """A paper with three instant experiments."""
 
     class Module:
         TITLE, EXPERIMENTS = "toy", TOY
 
     Module.CLAIMS = CLAIMS[:1]
     monkeypatch.setitem(papers.PAPERS, "toy", "toy")
-    real = _experiment.import_module
+    real = experiment.import_module
     monkeypatch.setattr(
-        _experiment, "import_module", lambda name: Module if name == "toy" else real(name)
+        experiment, "import_module", lambda name: Module if name == "toy" else real(name)
     )
     return Module
 
 
-def test_run_and_show():
+def test_run_and_report():
     results = list(run(TOY))
     assert [result.met for result in results] == [True, False, None]
     assert check_claims(CLAIMS, results) == [("x above y", True), ("y above x", False)]
-    kept = json.loads(json.dumps(as_json("toy", results, CLAIMS)))
-    assert kept["experiments"][0]["measured"] == 92.0
-    assert [one["holds"] for one in kept["claims"]] == [True, False]
-    assert as_table("toy", results).row_count == 3
+    stored = json.loads(json.dumps(to_dict("toy", results, CLAIMS)))
+    assert stored["experiments"][0]["measured"] == 92.0
+    assert [one["holds"] for one in stored["claims"]] == [True, False]
+    assert make_table("toy", results).row_count == 3
 
 
 def test_select():
@@ -68,26 +60,29 @@ def test_select():
     assert select(TOY, []) == TOY
     with pytest.raises(InputError, match="no experiment has the part 'z'"):
         select(TOY, ["z"])
-    with pytest.raises(InputError, match="no paper 'nonsense'"):
+    with pytest.raises(InputError, match="no paper is named 'nonsense'"):
         find_paper("nonsense")
 
 
 def test_command(toy, tmp_path, capsys):
+    def reproduce(*args):
+        return app(["reproduce", *args], standalone_mode=False)
+
     file = tmp_path / "toy.json"
-    assert command.main(["toy", "--only", "a", "--json", str(file)]) == 1  # a target is missed
+    assert reproduce("toy", "--only", "a", "--json", str(file)) == 1  # a target is missed
     out = capsys.readouterr()
     assert "holds: x above y" in out.out
     assert "92.00" in out.out
     assert "missed" in out.out
     assert "a/x" in out.err
     assert [one["name"] for one in json.loads(file.read_text())["experiments"]] == ["a/x", "a/y"]
-    assert command.main(["toy", "--only", "b"]) == 0
-    assert command.main(["all", "--only", "b/x"]) == 0  # the other papers have no such experiment
-    assert command.main(["toy", "--only", "q"]) == 2
+    assert reproduce("toy", "--only", "b") == 0
+    assert reproduce("all", "--only", "b/x") == 0  # the other papers have no such experiment
+    assert reproduce("toy", "--only", "q") == 2
     assert "no experiment has the part 'q'" in capsys.readouterr().err
 
 
-def test_the_list_of_the_paper():
+def test_experiments_of_the_paper():
     names = [one.name for one in classifiers_in_inference.EXPERIMENTS]
     assert len(set(names)) == 18
     assert set(classifiers_in_inference.TARGETS) <= set(names)
@@ -96,7 +91,7 @@ def test_the_list_of_the_paper():
         assert set(claim.needs) <= set(names)
 
 
-def test_score_is_that_of_the_phrases():
+def test_score_is_the_f1_of_phrases():
     part = classifiers_in_inference.Part(
         [["a", "b", "c"], ["d"]],
         [open_close_to_phrases(["O", "nCi", "nOi", "C", "O", "C"], "NP"), []],
@@ -111,15 +106,15 @@ def test_score_is_that_of_the_phrases():
 @pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set")
 @pytest.mark.parametrize(("name", "target"), [("sv/snow/pmm", 90.0), ("sv/nb/cscl", 83.5)])
 def test_subject_verb_phrases(name, target):
-    """The two cheap cells of the table; `make reproduce` runs them all."""
+    """The two cheapest experiments; `make reproduce` runs all of them."""
     [experiment] = [one for one in classifiers_in_inference.EXPERIMENTS if one.name == name]
     assert experiment.target == target
     [result] = run([experiment])
     assert result.met, result.measured
 
 
-def test_few_labels_where_the_model_is_right():
-    """The numbers of the guide, as far as they need no data; the others with `make reproduce`."""
+def test_few_labels_if_the_model_is_correct():
+    """The numbers in the guide that need no data set; `make reproduce` measures the others."""
     names = [one.name for one in few_labels.EXPERIMENTS]
     assert len(set(names)) == len(names) == 24
     results = list(run(select(few_labels.EXPERIMENTS, ["drawn"])))
@@ -134,10 +129,10 @@ def test_few_labels_where_the_model_is_right():
 
 @pytest.mark.data
 @pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set")
-def test_few_labels_of_english():
+def test_few_labels_in_english_text():
     results = list(run(select(few_labels.EXPERIMENTS, ["ewt", "200"])))
     assert check_claims(few_labels.CLAIMS, results) == [
-        ("ewt: 20 passes of EM harm beside 200 labelled sentences", True)
+        ("ewt: 20 passes of EM harm with 200 labelled sentences", True)
     ]
     measured = [result.measured for result in results]
     assert measured == pytest.approx([69.9, 70.0, 67.8, 59.9, 67.0], abs=0.5)

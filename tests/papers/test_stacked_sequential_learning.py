@@ -1,4 +1,4 @@
-"""Stacking on signature lines: the targets that take seconds; ``make reproduce`` measures all of them."""
+"""Stacking on signature lines: the experiments that take seconds; ``make reproduce`` runs all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from seqlab.datasets import DatasetError, fetch_email_signatures
 from seqlab.papers import stacked_sequential_learning as paper
-from seqlab.papers._experiment import check_claims, run
+from seqlab.papers.experiment import check_claims, run
 
 QUICK = ("me", "s-me-5", "s-me-20", "crf", "memm", "crf/noise", "memm/noise", "me/noise")
 

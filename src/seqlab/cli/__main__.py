@@ -1,4 +1,4 @@
-"""``python -m seqlab.cli``: the same as ``seqlab``."""
+"""``python -m seqlab.cli`` does the same as ``seqlab``."""
 
 from seqlab.cli.app import main
 

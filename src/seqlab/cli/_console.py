@@ -1,4 +1,4 @@
-"""Consoles of the commands: results on standard output, everything else on standard error."""
+"""Consoles of the commands: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from rich.table import Table
 
 
 class Console(RichConsole):
-    """A console that lets a broken pipe through to whoever runs the command."""
+    """A console that raises an error if the output pipe is closed."""
 
     def on_broken_pipe(self) -> None:
-        """Raise again: the command line answers it in one place."""
+        """Raise again: the command line handles all errors in one place."""
         raise BrokenPipeError
 
 
 def stdout(**options: Any) -> Console:
-    """Console of the results; as wide as the terminal, and wide where there is none."""
+    """Console for results: as wide as the terminal, at least 100 columns if there is none."""
     console = Console(highlight=False, **options)
     if not console.is_terminal and "width" not in options:
         console.width = max(console.width, 100)
@@ -25,34 +25,36 @@ def stdout(**options: Any) -> Console:
 
 
 def stderr() -> Console:
-    """Console of messages."""
+    """Console for messages."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def plain_table(**options: Any) -> Table:
-    """Return a table with a rule under its header and nothing else."""
+    """Table with a line under its header and no other lines."""
     from rich import box
 
     look = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1), "header_style": "bold"}
     return Table(**{**look, **options})
 
 
-def teach(text: str) -> str:
-    """Help text as typer shows it: paragraphs in one piece, indented lines as they stand."""
+def format_help(text: str) -> str:
+    """Join the lines of each paragraph, as typer expects; indented lines stay as they are."""
     paragraphs = text.strip().split("\n\n")
     joined = [p if p.startswith("  ") else " ".join(p.split("\n")) for p in paragraphs]
     return "\n\n".join(joined)
 
 
-def count(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """``1 sequence``, ``8,936 sequences``."""
-    if number == 1:
-        return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {plural}"
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def seconds(value: float) -> str:
+def format_size(n_sequences: int, n_tokens: int) -> str:
+    """``8,936 sequences, 211,727 tokens``."""
+    return f"{format_count(n_sequences, 'sequence')}, {format_count(n_tokens, 'token')}"
+
+
+def format_seconds(value: float) -> str:
     """``0.42 s``, ``38 s``, ``2 min 05 s``."""
     if value < 10:
         return f"{value:.2g} s" if value < 1 else f"{value:.1f} s"

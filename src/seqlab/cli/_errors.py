@@ -1,14 +1,14 @@
-"""Every way a command can end badly: one line on standard error and an exit code.
+"""Errors of the commands: each becomes one line on standard error and an exit code.
 
-====  =====================================================================
-0     done
-1     the work failed (no space left, a data set that cannot be had, a bug)
-2     the command line or what it names is wrong; the line says what and where
+====  ===========================================================================
+0     success
+1     the command failed (no space left, a data set that cannot be loaded, a bug)
+2     the command line is wrong, or a file that it names; the message says where
 130   interrupted (128 + SIGINT)
-141   nobody reads the output any more (128 + SIGPIPE); said without words
-====  =====================================================================
+141   the reader of the output has gone (128 + SIGPIPE); no message
+====  ===========================================================================
 
-A traceback is shown with ``--debug`` or ``SEQLAB_DEBUG=1`` only.
+A traceback is shown only with ``--debug`` or ``SEQLAB_DEBUG=1``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 DEBUG = "SEQLAB_DEBUG"
 
-# The library's messages name its parameters; here they are options.
+# Messages of the library name parameters; on the command line these are options.
 _OPTION_OF_PARAMETER = (
     ("set sep='whitespace' to accept both", "use --separator whitespace to accept both"),
     ("set the encoding of the file, for example encoding='latin-1'", "try --encoding latin-1"),
@@ -41,7 +41,7 @@ _TEMPLATE_PLACE = re.compile(r'^(template ".*") \(line (\d+) of (.*?)\)(:? .*)$'
 
 
 class CommandError(Exception):
-    """Something the user can mend; the message is the line shown.
+    """An error that the user can correct; the message is the line that is shown.
 
     Parameters
     ----------
@@ -56,25 +56,25 @@ class CommandError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupt that has something to say."""
+    """An interrupt with a message for the user."""
 
 
-def answer(error: BaseException) -> int:
-    """Say what went wrong in one line, if there is anything to say, and give the exit code."""
+def report_error(error: BaseException) -> int:
+    """Print an error as one line, except for a broken pipe, and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        _silence_stdout()
+        _discard_stdout()
         return BROKEN_PIPE
-    if is_debug() and not isinstance(error, KeyboardInterrupt):
-        traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
-        say(str(error) or "interrupted")
+        print_message(str(error) or "interrupted")
         return INTERRUPTED
-    message, code = _explain(error)
-    say(message)
+    if is_debug():
+        traceback.print_exception(error)
+    message, code = _describe(error)
+    print_message(message)
     return code
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """Write one line to standard error."""
     line = " ".join(message.split("\n")).strip()
     with suppress(OSError):
@@ -82,39 +82,40 @@ def say(message: str) -> None:
 
 
 def is_debug() -> bool:
-    """Whether tracebacks are wanted."""
+    """Whether tracebacks are shown."""
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
-def _explain(error: BaseException) -> tuple[str, int]:
+def _describe(error: BaseException) -> tuple[str, int]:
+    """Message and exit code of an error."""
     from seqlab.data.errors import InputError, NoLegalLabelingError, SeqlabError
 
     if isinstance(error, CommandError):
         return str(error), error.code
     if isinstance(error, InputError | NoLegalLabelingError):
-        return in_terms_of_files(str(error)), USAGE
+        return rephrase(str(error)), USAGE
     if isinstance(error, SeqlabError):
         from seqlab.persistence import ModelFileError
 
         if isinstance(error, ModelFileError):
             return str(error) if is_debug() else _DAMAGED.sub(r"\1", str(error)), USAGE
         return str(error), FAILURE
-    if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
-        return _of_file(error), USAGE
-    if isinstance(error, PermissionError):
-        return _of_file(error), USAGE
+    if isinstance(
+        error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError
+    ):
+        return _describe_os_error(error), USAGE
     if isinstance(error, OSError) and error.strerror:
-        return _of_file(error), FAILURE
+        return _describe_os_error(error), FAILURE
     if isinstance(error, MemoryError):
         return "out of memory", FAILURE
     if isinstance(error, ImportError):
         return str(error), FAILURE
     kind = type(error).__name__
-    return f"{kind}: {error} (a bug? SEQLAB_DEBUG=1 shows where)", FAILURE
+    return f"{kind}: {error} (probably a bug; SEQLAB_DEBUG=1 shows the traceback)", FAILURE
 
 
-def in_terms_of_files(message: str) -> str:
-    """A message of the library as the command line says it: places first, options by name."""
+def rephrase(message: str) -> str:
+    """Rephrase a message of the library for the command line: file and line first, option names."""
     for parameter, option in _OPTION_OF_PARAMETER:
         message = message.replace(parameter, option)
     found = _TEMPLATE_PLACE.match(message)
@@ -124,13 +125,13 @@ def in_terms_of_files(message: str) -> str:
     return message
 
 
-def _of_file(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     reason = (error.strerror or str(error)).lower()
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _silence_stdout() -> None:
-    """Nothing more can be written; keep the interpreter from trying when it ends."""
+def _discard_stdout() -> None:
+    """Redirect standard output to nowhere, or the interpreter fails when it flushes it at exit."""
     with suppress(OSError, ValueError, AttributeError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())
@@ -139,10 +140,10 @@ def _silence_stdout() -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Show warnings as one line each, without source code."""
+    """Show each warning as one line, without source code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        say(f"warning: {message}")
+        print_message(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -150,26 +151,26 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def check_output(path: Path) -> None:
-    """Refuse an output that could not be written, before any work is done for it."""
+    """Raise an error if the output file cannot be written, before the command does any work."""
     folder = path.parent
     if path.is_dir():
         raise CommandError(f"{path}: is a folder")
     if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {folder}")
+        raise CommandError(f"{path}: the folder {folder} does not exist")
     if path.exists():
         mode = path.stat().st_mode
-        # The super-user may write anything; a file marked read-only is still meant to stay.
+        # The super-user can write any file; one that is marked read-only must still not be replaced.
         if stat.S_ISREG(mode) and not (mode & 0o222 and os.access(path, os.W_OK)):
             raise CommandError(f"{path}: is read-only")
-    if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
-        raise CommandError(f"{path}: the folder {folder} is read-only")
     if path.is_file() or not path.exists():
-        _try_neighbour(path)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise CommandError(f"{path}: the folder {folder} is read-only")
+        _check_new_file(path)
 
 
 @contextmanager
-def writing_to(path: Path | None) -> Iterator[None]:
-    """Name the user's file in the errors of writing it, not the temporary one beside it."""
+def naming_output(path: Path | None) -> Iterator[None]:
+    """Name the user's file in errors of writing, not the temporary file beside it."""
     try:
         yield
     except OSError as error:
@@ -181,14 +182,14 @@ def writing_to(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _try_neighbour(path: Path) -> None:
-    """Make and remove a file beside the target, as writing it will."""
+def _check_new_file(path: Path) -> None:
+    """Create and delete a file beside the target: that is how the target will be written."""
     target = Path(os.path.realpath(path))
-    neighbour = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        os.close(os.open(neighbour, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        neighbour.unlink()
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        temporary.unlink()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         code = FAILURE if error.errno in _NO_SPACE else USAGE
-        raise CommandError(f"{path}: cannot be written there ({reason})", code) from error
+        raise CommandError(f"{path}: cannot be written ({reason})", code) from error

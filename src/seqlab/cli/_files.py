@@ -1,4 +1,4 @@
-"""Reading a whole training file, and opening models."""
+"""Read a training file as a whole; load models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from seqlab.cli._errors import CommandError
-from seqlab.cli._reading import Reading
+from seqlab.cli._read_options import ReadOptions
 
 
 class TrainingFile(NamedTuple):
@@ -16,82 +16,86 @@ class TrainingFile(NamedTuple):
     Attributes
     ----------
     X, y : lists
-        As the readers of `seqlab.data.io` give them.
-    reading : Reading
-        How it was read, with the number of columns found.
-    symbolic : bool
-        Whether the steps are features already (dicts or bags), to be vectorized.
-    tokens : bool
-        Whether the steps are tuples of columns, for templates.
+        As returned by the readers of `seqlab.data.io`.
+    options : ReadOptions
+        How the file was read, with the number of columns found.
+    has_columns : bool
+        Whether the steps are tuples of columns, which need templates.
+    has_names : bool
+        Whether the steps are features with names (dicts or lists), which need a vectorizer.
     """
 
     X: list[Any]
     y: list[Any]
-    reading: Reading
-    symbolic: bool
-    tokens: bool
+    options: ReadOptions
+    has_columns: bool
+    has_names: bool
 
 
-def read_training(file: str, reading: Reading) -> TrainingFile:
-    """Read sequences and labels of a file."""
+def read_training(file: str, options: ReadOptions) -> TrainingFile:
+    """Read the sequences and labels of a file."""
     from seqlab.data import io
 
-    encoding = reading.encoding
+    encoding = options.encoding
     X: Any
     y: Any
-    if reading.format == "columns":
-        return _read_columns(file, reading)
-    if reading.format == "conllu":
-        columns = [str(column) for column in reading.columns or ("form",)]
-        X, y = io.read_conllu(file, columns=columns, label=str(reading.label), encoding=encoding)
-    elif reading.format == "crfsuite":
+    if options.format == "columns":
+        return _read_columns(file, options)
+    if options.format == "conllu":
+        columns = [str(column) for column in options.columns or ("form",)]
+        X, y = io.read_conllu(file, columns=columns, label=str(options.label), encoding=encoding)
+    elif options.format == "crfsuite":
         X, y = io.read_crfsuite(file, encoding=encoding)
-    elif reading.format == "jsonl":
-        X, y = io.read_jsonl(file, label=str(reading.label), encoding=encoding)
+    elif options.format == "jsonl":
+        X, y = io.read_jsonl(file, label=str(options.label), encoding=encoding)
     else:
         X, y = io.read_svmlight(file, encoding=encoding)
     first = X[0][0] if isinstance(X[0], list) and X[0] else None
-    return TrainingFile(X, y, reading, isinstance(first, dict | list), isinstance(first, tuple))
+    return TrainingFile(X, y, options, isinstance(first, tuple), isinstance(first, dict | list))
 
 
-def _read_columns(file: str, reading: Reading) -> TrainingFile:
+def _read_columns(file: str, options: ReadOptions) -> TrainingFile:
     from seqlab.data.io import read_conll
 
-    label = -1 if reading.label is None else int(reading.label)
+    label = -1 if options.label is None else int(options.label)
     X, y = read_conll(
         file,
         label=label,
-        sep=reading.separator,
-        comment=reading.comment,
-        encoding=reading.encoding,
+        sep=options.separator,
+        comment=options.comment,
+        encoding=options.encoding,
     )
     width = len(X[0][0]) + 1
-    place = label % width
-    if reading.columns is not None:
+    label_column = label % width
+    if options.columns is not None:
         chosen = []
-        for column in reading.columns:
+        for column in options.columns:
             number = int(column) + (width if int(column) < 0 else 0)
             if not 0 <= number < width:
-                raise CommandError(f"{file}: no column {column} (--columns): lines have {width}")
-            if number == place:
+                raise CommandError(
+                    f"{file}: no column {column} (--columns): the lines have {width} columns"
+                )
+            if number == label_column:
                 raise CommandError(f"{file}: column {column} (--columns) is the label")
-            chosen.append(number - (number > place))
+            chosen.append(number - (number > label_column))
         X = [[tuple([token[c] for c in chosen]) for token in tokens] for tokens in X]
-    return TrainingFile(X, y or [], replace(reading, width=width), False, True)
+    return TrainingFile(X, y or [], replace(options, width=width), True, False)
 
 
 def load_model(path: str) -> Any:
-    """Load a model file; every failure is one line."""
+    """Load a model file that can predict labels."""
     from seqlab.persistence import load
 
     if not os.path.exists(path):
         raise CommandError(f"{path}: no such model file")
     model = load(path)
     if not hasattr(model, "predict"):
-        raise CommandError(f"{path}: holds a {type(model).__name__}, which labels nothing")
+        raise CommandError(
+            f"{path}: contains a {type(model).__name__}, which cannot predict labels"
+        )
     return model
 
 
-def labeler_of(model: Any) -> Any:
-    """The labeler of a tagger, or the model itself."""
+def get_labeler(model: Any) -> Any:
+    """Return the labeler of a Tagger, or the model itself."""
     return getattr(model, "labeler_", model)

@@ -1,4 +1,4 @@
-"""Labelers by name, and their parameters from ``name=value``."""
+"""Create a labeler from its name and from ``name=value`` parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import seqlab
 from seqlab.cli._errors import CommandError
-from seqlab.cli._nearest import nearest
+from seqlab.cli._suggestions import suggest
 
 SHORT_NAMES = {
     "crf": "LinearChainCRF",
@@ -21,23 +21,23 @@ _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
 
 def make_labeler(name: str, params: Sequence[str]) -> Any:
-    """A labeler with the given parameters, checked.
+    """Create a labeler and check its parameters.
 
     Parameters
     ----------
     name : str
-        A short name, or the name of any labeler of seqlab in any case.
+        A short name, or the class name of any labeler of seqlab; upper and lower case are the same.
     params : sequence of str
         ``name=value`` pairs.
     """
     labeler = _labeler_class(name)()
-    shown = type(labeler).__name__
+    kind = type(labeler).__name__
     known = labeler.get_params(deep=True)
     given = dict(_split(pair) for pair in params)
     for key in given:
         if key not in known:
             names = [one for one in known if one not in ("verbose", "n_jobs")]
-            raise CommandError(f"--param: {shown} has no parameter {key!r}{nearest(key, names)}")
+            raise CommandError(f"--param: {kind} has no parameter {key!r}{suggest(key, names)}")
     labeler.set_params(**given)
     try:
         labeler._validate_params()
@@ -46,19 +46,19 @@ def make_labeler(name: str, params: Sequence[str]) -> Any:
     return labeler
 
 
-def set_if_known(labeler: Any, **params: Any) -> None:
-    """Set those of the parameters that the labeler has."""
+def set_supported_params(labeler: Any, **params: Any) -> None:
+    """Set those of the given parameters that the labeler has."""
     known = labeler.get_params(deep=False)
     labeler.set_params(**{key: value for key, value in params.items() if key in known})
 
 
 def labeler_names() -> list[str]:
-    """Names of all labelers, the short ones first."""
+    """Names of all labelers, short names first."""
     return [*SHORT_NAMES, *(name for name in seqlab.__all__ if _is_labeler(name))]
 
 
 def parse_value(text: str) -> Any:
-    """A parameter's value: a number, true, false, none, a list, a dict, else the text itself.
+    """Parse the value of a parameter: a number, true, false, none, a list, a dict, or else a string.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _labeler_class(name: str) -> Any:
     by_lower = {one.lower(): one for one in seqlab.__all__}
     found = by_lower.get(wanted.lower())
     if found is None or not _is_labeler(found):
-        raise CommandError(f"--model: no labeler {name!r}{nearest(name, labeler_names())}")
+        raise CommandError(f"--model: no labeler is named {name!r}{suggest(name, labeler_names())}")
     return getattr(seqlab, found)
 
 
@@ -92,5 +92,5 @@ def _is_labeler(name: str) -> bool:
 def _split(pair: str) -> tuple[str, Any]:
     name, equals, value = pair.partition("=")
     if not equals or not name.strip():
-        raise CommandError(f"--param: {pair!r} is not name=value")
+        raise CommandError(f"--param: {pair!r} does not have the form name=value")
     return name.strip(), parse_value(value.strip())

@@ -1,4 +1,4 @@
-"""Which tag scheme labels follow, if any."""
+"""Detect the tag scheme of a set of labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BARE = frozenset("BIESLUO")
 
 
 def detect_scheme(labels: Iterable[str]) -> str | None:
-    """The tag scheme that a set of labels looks like; None for labels that are no tags.
+    """Return the tag scheme that the labels follow, or None if they are not tags.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def detect_scheme(labels: Iterable[str]) -> str | None:
             letters.add(name)
         else:
             return None
-    # Bare letters alone are tags only if they look like a scheme as a whole.
+    # Single letters without a type are tags only if together they look like a scheme.
     if not typed and not ({"B", "I"} <= letters or (letters == {"I"} and "O" in names)):
         return None
     if letters & {"L", "U"}:

@@ -1,4 +1,4 @@
-"""The program: its commands, its help, and the one place where errors are answered."""
+"""The program: its commands, its help, and the one place where errors are handled."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typer.core import TyperGroup
 
 import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
-from seqlab.cli._console import teach
-from seqlab.cli._errors import DEBUG, FAILURE, USAGE, answer, one_line_warnings, say
-from seqlab.cli._garbage import leave_the_rest, look_again
+from seqlab.cli._console import format_help
+from seqlab.cli._errors import DEBUG, FAILURE, USAGE, one_line_warnings, print_message, report_error
+from seqlab.cli._gc import gc_freeze_at_exit, gc_unfreeze
 
-# The base of typer's usage errors, whichever click it brings.
+# The base class of typer's usage errors: typer comes with its own click or uses the installed one.
 _ClickException: Any = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -24,27 +24,27 @@ _ClickException: Any = next(
 _HELP = """
 Label sequences: addresses, references, mails, logs, signals.
 
-A file has one token a line, its columns separated by spaces or tabs, the label last, and a blank
-line between sequences. Five minutes, no Python:
+A file has one token per line, with columns separated by spaces or tabs, the label in the last column,
+and a blank line between sequences. Get started in five minutes, without Python:
 
   [bold]seqlab train addresses.conll -o address.seqlab[/bold]
-  [dim]learn from the file; a good default template for text[/dim]
+  [dim]train a model; the default features suit text[/dim]
 
   [bold]seqlab tag address.seqlab new.txt --proba[/bold]
-  [dim]label a file without labels, or what comes through a pipe[/dim]
+  [dim]label a file or standard input, with probabilities[/dim]
 
   [bold]seqlab evaluate address.seqlab test.conll[/bold]
-  [dim]precision, recall, F1 with confidence intervals; worst confusions[/dim]
+  [dim]precision, recall and F1 with confidence intervals; most frequent confusions[/dim]
 
   [bold]seqlab inspect address.seqlab[/bold]
-  [dim]what each label looks for, which transitions it likes[/dim]
+  [dim]the strongest features and transitions of each label[/dim]
 
-No data at hand? [bold]seqlab demo[/bold] shows all of it on generated addresses.
+No data yet? [bold]seqlab demo[/bold] shows everything on generated addresses.
 """
 
 
 class Program(TyperGroup):
-    """The group of commands; answers every error with one line and an exit code."""
+    """The group of commands; turns every error into one line and an exit code."""
 
     def main(
         self,
@@ -58,23 +58,23 @@ class Program(TyperGroup):
         """Run a command line; see `seqlab.cli._errors` for the exit codes."""
         given = list(sys.argv[1:] if args is None else args)
         debug = os.environ.get(DEBUG)
-        if "--debug" in given:  # anywhere, as one adds it when something has gone wrong
+        if "--debug" in given:  # anywhere: users add it at the end after an error
             given.remove("--debug")
             os.environ[DEBUG] = "1"
         try:
             code = super().main(given, prog_name or "seqlab", complete_var, False, **extra)
             sys.stdout.flush()
         except BrokenPipeError as error:
-            code = answer(error)
+            code = report_error(error)
         except SystemExit as error:
-            # Asked not to exit, click and rich do so at a broken pipe only (of the help, say).
-            code = answer(BrokenPipeError()) if error.code == FAILURE else error.code
+            # In this mode click and rich exit only at a broken pipe, for example while printing help.
+            code = report_error(BrokenPipeError()) if error.code == FAILURE else error.code
         except _ClickException as error:
-            code = _answer_usage(error)
+            code = _report_usage_error(error)
         except typer.Abort:
-            code = answer(KeyboardInterrupt())
+            code = report_error(KeyboardInterrupt())
         finally:
-            look_again()
+            gc_unfreeze()
             if debug is None:
                 os.environ.pop(DEBUG, None)
         code = code if isinstance(code, int) else 0
@@ -92,36 +92,46 @@ class Program(TyperGroup):
         except (typer.Exit, typer.Abort, _ClickException):
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise typer.Exit(answer(error)) from None
+            raise typer.Exit(report_error(error)) from None
 
 
-def _answer_usage(error: Any) -> int:
+def _report_usage_error(error: Any) -> int:
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "seqlab"
-    say(f"{message} (see {command} --help)")
+    print_message(f"{message} (see {command} --help)")
     return USAGE
 
 
 app = typer.Typer(
     name="seqlab",
     cls=Program,
-    help=teach(_HELP),
+    help=format_help(_HELP),
     rich_markup_mode="rich",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (train, tag, evaluate, inspect, datasets, demo, reproduce):
-    _module.register(app)
+_COMMANDS = (
+    (train.train, train.HELP),
+    (tag.tag, tag.HELP),
+    (evaluate.evaluate, evaluate.HELP),
+    (inspect.inspect, inspect.HELP),
+    (demo.demo, demo.HELP),
+    (reproduce.reproduce, reproduce.HELP),
+)
+for _command, _help in _COMMANDS:
+    app.command(help=format_help(_help), rich_help_panel="Commands")(_command)
+app.add_typer(datasets.app, name="datasets", rich_help_panel="Commands")
 
 
 @app.callback(invoke_without_command=True)
 def _program(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (anywhere on the line).")
+        bool,
+        typer.Option("--debug", help="Show the traceback of errors; allowed anywhere on the line."),
     ] = False,
 ) -> None:
     if version:
@@ -131,10 +141,10 @@ def _program(
 
 
 def main() -> None:
-    """Entry point of the ``seqlab`` command."""
+    """Run the ``seqlab`` command."""
     try:
         app()
-    except KeyboardInterrupt as interrupt:  # before any command has begun
-        sys.exit(answer(interrupt))
+    except KeyboardInterrupt as interrupt:  # before any command has started
+        sys.exit(report_error(interrupt))
     finally:
-        leave_the_rest()
+        gc_freeze_at_exit()

@@ -1,4 +1,4 @@
-"""``seqlab demo``: the whole library in twenty seconds, on generated addresses."""
+"""``seqlab demo``: train, evaluate, tag and inspect in twenty seconds, on generated addresses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import typer
 from seqlab.cli import _console
 from seqlab.cli._errors import check_output
 
-_HELP = """
-Train on generated addresses, label new ones, show what was learned.
+HELP = """
+Train on generated addresses, label new addresses, and show what the model has learned.
 
   [bold]seqlab demo[/bold]
-  [bold]seqlab demo --save address.seqlab[/bold]     [dim]keep the model, to play with it[/dim]
+  [bold]seqlab demo --save address.seqlab[/bold]     [dim]save the model for the other commands[/dim]
 """
 _N_TRAIN, _N_TEST = 1500, 400
-_N_WARM_UP = 400  # enough for every kernel that training calls to be called
-_PATIENCE = 2.0  # seconds that a warm-up may take before a word is due
-# Written for this page: none comes from the generator, and two are meant to be hard.
+_N_WARM_UP = 400  # enough to compile every kernel that training calls
+_NOTE_SECONDS = 2.0  # a note is printed if compiling takes longer
+# Written for this demo: none comes from the generator, and two are difficult on purpose.
 _NEW = (
     "1600 Pennsylvania Ave NW , Washington , DC 20500",
     "Flat 3 , 221B Baker Street , London NW1 6XE",
@@ -34,47 +34,45 @@ _NEW = (
 _SHOWN_LABELS = ("B-HouseNumber", "B-Street", "I-Street", "B-City", "B-Postcode")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("demo", help=_console.teach(_HELP), rich_help_panel="Commands")(demo)
-
-
 def demo(
     save: Annotated[
-        Path | None, typer.Option("--save", help="Keep the model in this file.")
+        Path | None, typer.Option("--save", help="Save the model to this file.")
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Also save the screen as a picture.")
+        Path | None, typer.Option("--svg", help="Also save the output as an SVG picture.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
+    ] = -1,
 ) -> None:
-    """Show everything once; see `_HELP`."""
+    """Run the demo; see `HELP`."""
     for path in (save, svg):
         if path is not None:
             check_output(path)
     options: dict[str, Any] = {} if svg is None else {"record": True, "width": 92}
     console = _console.stdout(**options)
-    _say(console, 1, "Invented addresses of nine countries, some written in haste")
+    _print_title(console, 1, "Generated addresses of nine countries, some written carelessly")
     train, test = _make_data(console)
-    _say(console, 2, "Learning a conditional random field from them")
+    _print_title(console, 2, "Train a conditional random field on them")
     tagger = _train(console, train, jobs)
     _score(console, tagger, test)
-    _say(console, 3, "Labelling new addresses")
+    _print_title(console, 3, "Label new addresses")
     _tag(console, tagger)
-    _say(console, 4, "What it has learned")
+    _print_title(console, 4, "What the model has learned")
     _explain(console, tagger)
     if save is not None:
-        _keep(tagger, save)
-    _next(console, save)
+        _save(tagger, save)
+    _print_next_steps(console, save)
     if svg is not None:
+        from seqlab.data.io.streams import open_writer
+
         picture = console.export_svg(title="seqlab demo")
-        # No fonts from elsewhere: the picture must not ask the network for anything.
-        svg.write_text(
-            re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8"
-        )
+        # Without web fonts: the picture must not need the network.
+        with open_writer(svg) as write:
+            write(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))
 
 
-def _say(console: Any, number: int, title: str) -> None:
+def _print_title(console: Any, number: int, title: str) -> None:
     console.print()
     console.print(f"[bold dodger_blue1]{number}[/bold dodger_blue1]  [bold]{title}[/bold]")
     console.print()
@@ -91,7 +89,7 @@ def _make_data(console: Any) -> tuple[Any, Any]:
     for line in train.text[:3]:
         console.print(f"   [dim]{line}[/dim]", soft_wrap=True)
     console.print(
-        f"   [dim]...[/dim]  {len(train.data):,} in all, {tokens:,} tokens; each labelled:"
+        f"   [dim]...[/dim]  {len(train.data):,} addresses, {tokens:,} tokens, each with a label:"
     )
     console.print()
     example = next(k for k, words in enumerate(train.data) if 7 <= len(words) <= 9)
@@ -103,11 +101,11 @@ def _make_data(console: Any) -> tuple[Any, Any]:
 def _train(console: Any, train: Any, jobs: int) -> Any:
     from seqlab import LinearChainCRF, Tagger, Templates
 
-    _warm_up(train, jobs)
-    began = time.perf_counter()
+    _compile_kernels(train, jobs)
+    start = time.perf_counter()
     labeler = LinearChainCRF(c2=0.1, tol=1e-3, n_jobs=jobs, verbose=True)
     tagger = Tagger(Templates.default(), labeler).fit(train.data, train.target)
-    seconds = _console.seconds(time.perf_counter() - began)
+    seconds = _console.format_seconds(time.perf_counter() - start)
     fitted = tagger.labeler_
     fitted.set_params(verbose=False, n_jobs=None)
     tagger.set_params(labeler__verbose=False, labeler__n_jobs=None)
@@ -118,21 +116,21 @@ def _train(console: Any, train: Any, jobs: int) -> Any:
     return tagger
 
 
-def _warm_up(train: Any, jobs: int) -> None:
-    """Have everything compiled, so that the time of training is that of training."""
+def _compile_kernels(train: Any, jobs: int) -> None:
+    """Compile all kernels first, so that the training time does not include compilation."""
     from seqlab import LinearChainCRF, Tagger, Templates
 
     note = threading.Timer(
-        _PATIENCE,
+        _NOTE_SECONDS,
         _console.stderr().print,
-        ["   first run: compiling, about half a minute"],
+        ["   first run: compiling takes about half a minute"],
         {"style": "dim"},
     )
     note.daemon = True
     note.start()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it need not converge
+            warnings.simplefilter("ignore")  # three iterations do not converge
             X, y = train.data[:_N_WARM_UP], train.target[:_N_WARM_UP]
             labeler = LinearChainCRF(c2=0.1, max_iter=3, n_jobs=jobs)
             Tagger(Templates.default(), labeler).fit(X, y).predict_proba(X)
@@ -148,7 +146,7 @@ def _score(console: Any, tagger: Any, test: Any) -> None:
     ).to_dict()["micro avg"]
     low, high = report["f1_interval"]
     console.print(
-        f"   on {len(test.data)} addresses it has not seen: F1 [bold]{100 * report['f1']:.1f}[/bold] "
+        f"   on {len(test.data)} new addresses: F1 [bold]{100 * report['f1']:.1f}[/bold] "
         f"[dim](95 % interval {100 * low:.1f} to {100 * high:.1f})[/dim]"
     )
 
@@ -159,16 +157,15 @@ def _tag(console: Any, tagger: Any) -> None:
     X = [[(word,) for word in line.split()] for line in _NEW]
     codes = {label: code for code, label in enumerate(tagger.classes_.tolist())}
     colours = colours_of(codes)
-    answers = zip(X, tagger.predict(X), tagger.predict_proba(X), strict=True)
-    for tokens, labels, proba in answers:
-        sure = [float(proba[t, codes[label]]) for t, label in enumerate(labels.tolist())]
+    predictions = zip(X, tagger.predict(X), tagger.predict_proba(X), strict=True)
+    for tokens, labels, proba in predictions:
+        confidence = [float(proba[t, codes[label]]) for t, label in enumerate(labels.tolist())]
         words = [word for (word,) in tokens]
-        strip = LabelStrip(words, labels.tolist(), sure, colours=colours)
+        strip = LabelStrip(words, labels.tolist(), confidence, colours=colours)
         console.print(_indented(strip))
         console.print()
     console.print(
-        "   [dim]━ sure   ╍ doubtful, below 90 %   ┈ a guess, below 60 %; the number is the "
-        "probability[/dim]"
+        "   [dim]probability of the label: ━ at least 90 %   ╍ 60 to 90 %   ┈ below 60 %[/dim]"
     )
 
 
@@ -179,16 +176,16 @@ def _explain(console: Any, tagger: Any) -> None:
     from seqlab.inspection.terminal import colours_of, kind_of
 
     colours = colours_of(tagger.classes_.tolist())
-    console.print("   [dim]features that speak for a label[/dim]")
+    console.print("   [dim]features with the largest weights for a label[/dim]")
     for one in top_features(tagger, 4, labels=_SHOWN_LABELS):
         head = Text(one.label, colours[kind_of(one.label)])
-        _flow(console, head, 13, [_weighted(f.feature, f.weight) for f in one.positive])
+        _print_wrapped(console, head, 13, [_weighted(f.feature, f.weight) for f in one.positive])
     console.print()
-    console.print("   [dim]from one label to the next[/dim]")
+    console.print("   [dim]transitions from one label to the next[/dim]")
     found = top_transitions(tagger)
-    for title, some in (("likes", found[:5]), ("dislikes", found[:-4:-1])):
+    for title, some in (("positive", found[:5]), ("negative", found[:-4:-1])):
         moves = [_weighted(f"{one.source} → {one.target}", one.weight) for one in some]
-        _flow(console, Text(title), 8, moves)
+        _print_wrapped(console, Text(title), 8, moves)
 
 
 def _weighted(name: str, weight: float) -> Any:
@@ -197,8 +194,8 @@ def _weighted(name: str, weight: float) -> Any:
     return Text.assemble(name, " ", (f"{weight:+.1f}", "dim"))
 
 
-def _flow(console: Any, head: Any, width: int, pieces: list[Any]) -> None:
-    """Print a head and pieces beside it, broken into lines between pieces only."""
+def _print_wrapped(console: Any, head: Any, width: int, pieces: list[Any]) -> None:
+    """Print a heading and pieces of text beside it; lines break only between pieces."""
     from rich.text import Text
 
     head.pad_right(width - head.cell_len)
@@ -212,29 +209,37 @@ def _flow(console: Any, head: Any, width: int, pieces: list[Any]) -> None:
     console.print(line, soft_wrap=True)
 
 
-def _keep(tagger: Any, path: Path) -> None:
-    from seqlab.cli._reading import Reading
+def _save(tagger: Any, path: Path) -> None:
+    from seqlab.cli._read_options import ReadOptions
     from seqlab.persistence import save
 
-    tagger.source_ = Reading(width=2).as_attribute()
+    tagger.source_ = ReadOptions(width=2).to_dict()
     save(tagger, path)
 
 
-def _next(console: Any, saved: Path | None) -> None:
+def _print_next_steps(console: Any, saved: Path | None) -> None:
     console.print()
     console.print("[bold]What to try next[/bold]")
     console.print()
     model = saved or Path("address.seqlab")
     steps = [
-        ("seqlab datasets export addresses .", "the data of this demo as column files"),
-        (f"seqlab train addresses-train.conll -o {model}", "your own file goes the same way"),
-        (f"seqlab evaluate {model} addresses-test.conll", "scores, intervals, confusions"),
-        (f"echo '10 Downing St, London' | seqlab tag {model} -f text --pretty", ""),
+        ("seqlab datasets export addresses .", "write the data of this demo as column files"),
+        (
+            f"seqlab train addresses-train.conll -o {model}",
+            "train on a file; use your own in the same way",
+        ),
+        (
+            f"seqlab evaluate {model} addresses-test.conll",
+            "scores, confidence intervals, confusions",
+        ),
+        (
+            f"echo '10 Downing St, London' | seqlab tag {model} -f text --pretty",
+            "label text from standard input",
+        ),
     ]
-    for command, what in steps:
+    for command, purpose in steps:
         console.print(f"   {command}", soft_wrap=True)
-        if what:
-            console.print(f"      [dim]{what}[/dim]", soft_wrap=True)
+        console.print(f"      [dim]{purpose}[/dim]", soft_wrap=True)
     console.print()
 
 

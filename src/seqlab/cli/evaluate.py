@@ -1,29 +1,32 @@
-"""``seqlab evaluate``: how good a model is on a labelled file, and how sure that is."""
+"""``seqlab evaluate``: scores of a model on a labelled file, with confidence intervals."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seqlab.cli import _console, _labelers, _reading
-from seqlab.cli._errors import CommandError, say
-from seqlab.cli._nearest import nearest
+from seqlab.cli import _console, _labelers, _read_options
+from seqlab.cli._errors import CommandError, print_message
+from seqlab.cli._suggestions import suggest
+
+if TYPE_CHECKING:
+    from seqlab.cli._input import InputSequence
 
 CONFIDENCE = 0.95
-_BAR = 22  # characters of the scale of F1
+_BAR = 22  # width of the F1 scale in characters
 _SCHEMES = ("IO", "IOB1", "IOB2", "IOBES", "BILOU")
 _PRED_COLUMNS = (-2, -1)
 _CONLLU_ID = re.compile(r"1|0\.1|1-\d+")
 _CONLLU_HEAD = re.compile(r"_|\d+")
-_HELP = """
-Compare a model's labels with those of a file.
+HELP = """
+Compare the labels predicted by a model with those in a file.
 
-Tags of a scheme (B-NP, I-NP, O) are scored by phrases: precision, recall and F1, as conlleval counts
-them. Other labels are scored by tokens. Intervals are 95 % bootstrap intervals over sequences.
+Tags of a scheme (B-NP, I-NP, O) are scored by phrase: precision, recall and F1, as in conlleval. Other
+labels are scored by token. Intervals are 95 % bootstrap intervals over sequences.
 
   [bold]seqlab evaluate address.seqlab test.conll[/bold]
   [bold]seqlab tag address.seqlab test.conll | seqlab evaluate --pred -[/bold]
@@ -32,7 +35,7 @@ them. Other labels are scored by tokens. Intervals are 95 % bootstrap intervals 
 
 @dataclass
 class Evaluation:
-    """Gold and predicted labels of a file, and where the first of each error stands."""
+    """Gold and predicted labels of a file, and the first place of each kind of error."""
 
     y_true: list[list[Any]]
     y_pred: list[list[Any]]
@@ -40,171 +43,174 @@ class Evaluation:
     scheme: str | None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("evaluate", help=_console.teach(_HELP), rich_help_panel="Commands")(evaluate)
-
-
 def evaluate(
     model: Annotated[
-        str | None, typer.Argument(help="Model file, from seqlab train.", show_default=False)
+        str | None, typer.Argument(help="Model file of seqlab train.", show_default=False)
     ] = None,
     file: Annotated[
-        str | None, typer.Argument(help="Labelled file, or - .", show_default=False)
+        str | None,
+        typer.Argument(help="Labelled file, or - for standard input.", show_default=False),
     ] = None,
     pred: Annotated[
         str | None,
         typer.Option(
-            "--pred", help="Instead of model and file: a file with gold and predicted columns."
+            "--pred", help="Instead of MODEL and FILE: a file with gold and predicted columns."
         ),
     ] = None,
     gold_column: Annotated[
-        int, typer.Option(help="Column of the gold label in --pred.")
+        int, typer.Option(help="Column of the gold label in the --pred file.")
     ] = _PRED_COLUMNS[0],
     pred_column: Annotated[
-        int, typer.Option(help="Column of the predicted label.")
+        int, typer.Option(help="Column of the predicted label in the --pred file.")
     ] = _PRED_COLUMNS[1],
     scheme: Annotated[
         str,
-        typer.Option("--scheme", help="IOB1, IOB2, IOBES, BILOU, IO; none for tokens; auto."),
+        typer.Option(
+            "--scheme", help="IOB1, IOB2, IOBES, BILOU or IO; none: score tokens; auto: detect."
+        ),
     ] = "auto",
     constraints: Annotated[
         str | None,
-        typer.Option("--constraints", help="Predict only what a tag scheme allows, as in tag."),
+        typer.Option("--constraints", help="Allow only labelings of this tag scheme, as in tag."),
     ] = None,
-    worst: Annotated[int, typer.Option("--worst", min=0, help="Confusions to show.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
-    format: _reading.LaterFormatOption = "auto",
-    label_column: _reading.LabelOption = None,
-    separator: _reading.SeparatorOption = "auto",
-    comment: _reading.CommentOption = None,
-    encoding: _reading.EncodingOption = "utf-8",
+    worst: Annotated[int, typer.Option("--worst", min=0, help="Number of confusions to show.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
+    ] = -1,
+    format: _read_options.ModelFormatOption = "auto",
+    label_column: _read_options.LabelOption = None,
+    separator: _read_options.SeparatorOption = "auto",
+    comment: _read_options.CommentOption = None,
+    encoding: _read_options.ModelEncodingOption = None,
 ) -> None:
-    """Compare labels; see `_HELP`."""
+    """Evaluate a model; see `HELP`."""
     if scheme not in ("auto", "none", *_SCHEMES):
-        raise CommandError(f"--scheme: no {scheme!r}{nearest(scheme, [*_SCHEMES, 'none', 'auto'])}")
+        names = [*_SCHEMES, "none", "auto"]
+        raise CommandError(f"--scheme: unknown scheme {scheme!r}{suggest(scheme, names)}")
     if pred is not None:
         if model is not None:
-            raise CommandError("give either --pred FILE, or MODEL and FILE")
+            raise CommandError("give either --pred FILE or MODEL and FILE, not both")
         if format not in ("auto", "columns"):
-            raise CommandError("--pred: reads columns only")
-        made = _reading.make_reading(
-            pred, "columns", separator=separator, comment=comment, encoding=encoding
+            raise CommandError("--pred: the file must be a column file")
+        options = _read_options.make_read_options(
+            pred, "columns", None, None, separator, comment, encoding or "utf-8"
         )
-        reading = replace(made, label=None)
-        result = _read_predictions(pred, reading, gold_column, pred_column)
+        options = replace(options, label=None)
+        result = _read_predictions(pred, options, gold_column, pred_column)
     else:
         if model is None or file is None:
             raise CommandError("give MODEL and FILE, or --pred FILE (see seqlab evaluate --help)")
-        from seqlab.cli._files import labeler_of, load_model
+        from seqlab.cli._files import get_labeler, load_model
 
         loaded = load_model(model)
-        _labelers.set_if_known(labeler_of(loaded), n_jobs=jobs)
-        reading = _reading.reading_of(loaded, format, label_column, separator, comment, encoding)
-        remembered = format == "auto"
+        _labelers.set_supported_params(get_labeler(loaded), n_jobs=jobs)
+        options = _read_options.load_read_options(
+            loaded, format, label_column, separator, comment, encoding
+        )
         result = evaluate_file(
-            loaded, file, reading, constraints=constraints, remembered=remembered
+            loaded, file, options, constraints=constraints, hint=format == "auto"
         )
     if scheme != "auto":
         result.scheme = None if scheme == "none" else scheme
     if as_json:
-        print(json.dumps(_summary(result, worst), indent=2, ensure_ascii=False))
+        print(json.dumps(_to_dict(result, worst), indent=2, ensure_ascii=False))
         return
-    _show(result, worst)
+    _print_report(result, worst)
 
 
 def evaluate_file(
     model: Any,
     file: str,
-    reading: _reading.Reading,
+    options: _read_options.ReadOptions,
     *,
     constraints: str | None = None,
-    remembered: bool = True,
+    hint: bool = True,
 ) -> Evaluation:
-    """Label a file with a model and keep gold and predicted labels."""
-    from seqlab.cli._answers import Answerer
+    """Predict the labels of a file and collect gold and predicted labels."""
+    from seqlab.cli._input import iter_chunks, open_sequences
+    from seqlab.cli._predictions import Predictor
     from seqlab.cli._scheme import detect_scheme
-    from seqlab.cli._stream import chunks, open_items
 
-    answerer = Answerer(model, proba=False, nbest=0, constraints=constraints)
-    items, source = open_items(file, reading, model, labeled=True, remembered=remembered)
+    predictor = Predictor(model, proba=False, nbest=0, constraints=constraints)
+    sequences, source = open_sequences(file, options, model, labeled=True, hint=hint)
     result = Evaluation([], [], {}, None)
-    for chunk in chunks(items, source):
-        for item, answer in zip(chunk, answerer.answer(chunk, source.name), strict=True):
-            if not item.words:
-                continue
-            gold, predicted = item.gold or [], answer.labelings[0][0]
-            _keep(result, gold, predicted, item.words, source.name, item.line)
+    for chunk in iter_chunks(sequences, source):
+        predictions = predictor.predict(chunk, source.name)
+        for sequence, prediction in zip(chunk, predictions, strict=True):
+            if sequence.words:
+                _add(result, sequence, sequence.gold or [], prediction.labelings[0][0], source.name)
     seen = {label for labels in result.y_true for label in labels}
-    result.scheme = detect_scheme(seen | set(map(str, answerer.classes)))
+    result.scheme = detect_scheme(seen | set(map(str, predictor.classes)))
     return result
 
 
 def _read_predictions(
-    file: str, reading: _reading.Reading, gold_column: int, pred_column: int
+    file: str, options: _read_options.ReadOptions, gold_column: int, pred_column: int
 ) -> Evaluation:
+    from seqlab.cli._input import iter_chunks, open_sequences
     from seqlab.cli._scheme import detect_scheme
-    from seqlab.cli._stream import chunks, open_items
     from seqlab.data.io import ReadError
 
     result = Evaluation([], [], {}, None)
     width = 0
-    items, source = open_items(file, reading, None, labeled=False)
-    gathered = chunks(items, source)
-    by_default = (gold_column, pred_column) == _PRED_COLUMNS
+    sequences, source = open_sequences(file, options, None, labeled=False)
+    chunks = iter_chunks(sequences, source)
+    is_default = (gold_column, pred_column) == _PRED_COLUMNS
     while True:
         try:
-            chunk = next(gathered, None)
+            chunk = next(chunks, None)
         except ReadError:
-            if by_default and not width:
-                _refuse_conllu(source.waiting, source.name)
+            if is_default and not width:
+                _reject_conllu(source.pending, source.name)
             raise
         if chunk is None:
             break
-        if by_default and not width:
-            _refuse_conllu([*chunk[0].before, *chunk[0].lines[:1]], source.name)
-        for item in chunk:
-            if not item.words:
+        if is_default and not width:
+            _reject_conllu([*chunk[0].before, *chunk[0].lines[:1]], source.name)
+        for sequence in chunk:
+            if not sequence.words:
                 continue
-            width = len(item.tokens[0])
+            width = len(sequence.tokens[0])
             for option, column in (("--gold-column", gold_column), ("--pred-column", pred_column)):
                 if not -width <= column < width:
-                    has = "1 column" if width == 1 else f"{width} columns"
+                    found = _console.format_count(width, "column")
                     raise CommandError(
-                        f"{source.name}:{item.line}: {has}, but {option} is {column}"
+                        f"{source.name}:{sequence.line}: {found}, but {option} is {column}"
                     )
-            gold = [token[gold_column] for token in item.tokens]
-            predicted = [token[pred_column] for token in item.tokens]
-            _keep(result, gold, predicted, item.words, source.name, item.line)
-    _refuse_probabilities(result, source.name, gold_column, pred_column, width)
+            gold = [token[gold_column] for token in sequence.tokens]
+            predicted = [token[pred_column] for token in sequence.tokens]
+            _add(result, sequence, gold, predicted, source.name)
+    _reject_probabilities(result, source.name, gold_column, pred_column, width)
     labels = {label for part in (result.y_true, result.y_pred) for row in part for label in row}
     result.scheme = detect_scheme(labels)
     return result
 
 
-def _refuse_conllu(lines: list[str], file: str) -> None:
-    """Stop at a file whose first word stands on a line of CoNLL-U."""
+def _reject_conllu(lines: list[str], file: str) -> None:
+    """Raise an error if the first word is on a line of CoNLL-U."""
     first = next((line for line in lines if line.strip() and not line.startswith("# ")), "")
     fields = first.split("\t")
     if len(fields) == 10 and _CONLLU_ID.fullmatch(fields[0]) and _CONLLU_HEAD.fullmatch(fields[6]):
         raise CommandError(
-            f"{file} looks like CoNLL-U; --pred reads column files. "
-            "Use: seqlab evaluate MODEL gold.conllu"
+            f"{file} looks like CoNLL-U, but --pred needs a column file; "
+            "use seqlab evaluate MODEL gold.conllu"
         )
 
 
-def _refuse_probabilities(
+def _reject_probabilities(
     result: Evaluation, file: str, gold_column: int, pred_column: int, width: int
 ) -> None:
-    """Stop where the predicted labels are numbers between 0 and 1 and no labels."""
+    """Raise an error if the predicted labels are numbers between 0 and 1 that are not gold labels."""
     predicted = [label for row in result.y_pred for label in row]
     if {label for row in result.y_true for label in row} & set(predicted):
         return
     numbers = [label for label in predicted if _is_probability(label)]
     if not numbers or len(numbers) < 0.95 * len(predicted):
         return
-    message = f"{file}: column {pred_column} looks like probabilities ({numbers[0]}), not labels"
+    message = (
+        f"{file}: column {pred_column} seems to contain probabilities ({numbers[0]}), not labels"
+    )
     label = pred_column - 1
     gold = gold_column - 1 if gold_column % width == label % width else gold_column
     if width > 2 and pred_column % width and gold_column % width:
@@ -219,26 +225,19 @@ def _is_probability(text: str) -> bool:
         return False
 
 
-def _keep(
-    result: Evaluation,
-    gold: list[Any],
-    predicted: list[Any],
-    words: list[str],
-    file: str,
-    line: int,
+def _add(
+    result: Evaluation, sequence: InputSequence, gold: list[Any], predicted: list[Any], file: str
 ) -> None:
     result.y_true.append(gold)
     result.y_pred.append(predicted)
     for t, pair in enumerate(zip(gold, predicted, strict=True)):
         if pair[0] != pair[1] and pair not in result.places:
-            place = f"{file}:{line + t}" if line else file
-            result.places[pair] = f"{words[t]} ({place})"
+            place = f"{file}:{sequence.line + t}" if sequence.line else file
+            result.places[pair] = f"{sequence.words[t]} ({place})"
 
 
 def _scores(result: Evaluation) -> tuple[Any, Any, float]:
-    """Report with intervals, interval of the token accuracy, and sequence accuracy."""
-    from dataclasses import replace
-
+    """Report with intervals, token accuracy with its interval, and sequence accuracy."""
     import numpy as np
 
     from seqlab.metrics import (
@@ -251,14 +250,14 @@ def _scores(result: Evaluation) -> tuple[Any, Any, float]:
     )
 
     y_true, y_pred = result.y_true, result.y_pred
-    single = len(y_true) == 1  # nothing to resample: the intervals shrink to the scores
+    single = len(y_true) == 1  # nothing to resample: show the score as both ends of the interval
     options: dict[str, Any] = {"confidence": None if single else CONFIDENCE, "random_state": 0}
     if result.scheme is None:
         report = token_report(y_true, y_pred, **options)
     else:
         report = span_report(y_true, y_pred, result.scheme, **options)
     if single:
-        say("note: one sequence only, so the intervals say nothing")
+        print_message("note: the intervals have no meaning, because there is only one sequence")
         report = replace(report, intervals=np.stack([report.scores, report.scores]))
         score = token_accuracy(y_true, y_pred)
         accuracy = Interval(score, score, score)
@@ -267,7 +266,7 @@ def _scores(result: Evaluation) -> tuple[Any, Any, float]:
     return report, accuracy, sequence_accuracy(y_true, y_pred)
 
 
-def _summary(result: Evaluation, worst: int) -> dict[str, Any]:
+def _to_dict(result: Evaluation, worst: int) -> dict[str, Any]:
     from seqlab.metrics import confusion
 
     report, accuracy, sequences = _scores(result)
@@ -288,8 +287,8 @@ def _summary(result: Evaluation, worst: int) -> dict[str, Any]:
     }
 
 
-def headline(result: Evaluation) -> str:
-    """One line: F1 of phrases, token accuracy, with their intervals."""
+def format_headline(result: Evaluation) -> str:
+    """One line: F1 of phrases and token accuracy with their intervals, and sequence accuracy."""
     return _headline(result, *_scores(result))
 
 
@@ -298,7 +297,7 @@ def _headline(result: Evaluation, report: Any, accuracy: Any, sequences: float) 
         f"token accuracy [bold]{100 * accuracy.score:.2f}[/bold] "
         f"[dim]({100 * accuracy.low:.2f} to {100 * accuracy.high:.2f})[/dim]"
     )
-    parts = [tokens, f"{100 * sequences:.1f} % of the sequences all right"]
+    parts = [tokens, f"sequence accuracy [bold]{100 * sequences:.2f}[/bold]"]
     if result.scheme is not None:
         row = report.to_dict()["micro avg"]
         low, high = (100 * bound for bound in row["f1_interval"])
@@ -307,7 +306,7 @@ def _headline(result: Evaluation, report: Any, accuracy: Any, sequences: float) 
     return ", ".join(parts)
 
 
-def _show(result: Evaluation, worst: int) -> None:
+def _print_report(result: Evaluation, worst: int) -> None:
     from rich.markup import escape
 
     from seqlab.metrics import confusion
@@ -318,18 +317,20 @@ def _show(result: Evaluation, worst: int) -> None:
     console.print()
     console.print(_headline(result, report, accuracy, sequences), soft_wrap=True)
     n_steps = sum(map(len, result.y_true))
-    read = f"{_console.count(len(result.y_true), 'sequence')}, {_console.count(n_steps, 'token')}"
-    scored = f"scored by {unit}" + (f" ({result.scheme})" if result.scheme else "")
-    console.print(f"[dim]{read}, {scored}; 95 % bootstrap intervals over sequences[/dim]")
+    size = _console.format_size(len(result.y_true), n_steps)
+    scored = f"scored by {unit[:-1]}" + (f" ({result.scheme})" if result.scheme else "")
+    console.print(f"[dim]{size}, {scored}; 95 % bootstrap intervals over sequences[/dim]")
     console.print(_report_table(report, unit))
     errors = confusion(result.y_true, result.y_pred).worst(worst)
     if not errors:
         return
-    table = _console.plain_table(title="Worst confusions", title_justify="left", title_style="bold")
+    table = _console.plain_table(
+        title="Most frequent confusions", title_justify="left", title_style="bold"
+    )
     table.add_column("tokens", justify="right")
     table.add_column("gold", style="green3")
     table.add_column("predicted", style="indian_red")
-    table.add_column("first seen", style="dim", overflow="fold")
+    table.add_column("first occurrence", style="dim", overflow="fold")
     for gold, predicted, n in errors:
         place = result.places.get((gold, predicted), "")
         table.add_row(f"{n:,}", escape(str(gold)), escape(str(predicted)), escape(place))
@@ -364,13 +365,13 @@ def _report_table(report: Any, unit: str) -> Any:
 
 
 def _scale_start(report: Any) -> int:
-    """Where the scale of the intervals begins: 0, 50, 80 or 90, so that most of them fit."""
+    """Start of the F1 scale: 0, 50, 80 or 90, so that most intervals fit."""
     low = 100 * sorted(report.intervals[0, :, 2].tolist())[len(report.names) // 4]
     return next((start for start in (90, 80, 50) if low >= start), 0)
 
 
 def _interval_bar(low: float, value: float, high: float, start: int) -> Any:
-    """The interval on a scale from ``start`` to 100."""
+    """An interval drawn on a scale from ``start`` to 100."""
     from rich.text import Text
 
     def cell(percent: float) -> int:

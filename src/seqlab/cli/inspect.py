@@ -1,4 +1,4 @@
-"""``seqlab inspect``: what a model looks for, which transitions it likes, how large it is."""
+"""``seqlab inspect``: the size, the strongest features and the strongest transitions of a model."""
 
 from __future__ import annotations
 
@@ -9,56 +9,53 @@ import typer
 
 from seqlab.cli import _console
 from seqlab.cli._errors import CommandError
-from seqlab.cli._nearest import nearest
 from seqlab.cli._scheme import detect_scheme
+from seqlab.cli._suggestions import suggest
 
-_HELP = """
+HELP = """
 Show what a model has learned.
 
-For each label the features that speak most for and against it, and the transitions between labels
-that the model likes and dislikes. A weight of 0.7 doubles the odds.
+The features with the largest positive and negative weights for each label, and the transitions between
+labels with the largest weights. A weight of 0.7 doubles the odds.
 
   [bold]seqlab inspect address.seqlab[/bold]
   [bold]seqlab inspect address.seqlab --label B-City --top 20[/bold]
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("inspect", help=_console.teach(_HELP), rich_help_panel="Commands")(inspect)
-
-
 def inspect(
-    model: Annotated[str, typer.Argument(help="Model file, from seqlab train.")],
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many of each.")] = 6,
+    model: Annotated[str, typer.Argument(help="Model file of seqlab train.")],
+    top: Annotated[
+        int, typer.Option("--top", "-n", min=1, help="Number of features and transitions to show.")
+    ] = 6,
     label: Annotated[
         list[str] | None,
         typer.Option(
             "--label",
             "-l",
-            help="Only this label, or phrase type (NP for B-NP and I-NP); may be repeated.",
+            help="Only this label or phrase type (NP means B-NP and I-NP); may be repeated.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a model; see `_HELP`."""
-    from seqlab.cli._files import labeler_of, load_model
+    """Show a model; see `HELP`."""
+    from seqlab.cli._files import get_labeler, load_model
 
     loaded = load_model(model)
-    labels = _chosen(loaded, label)
-    labeler = labeler_of(loaded)
-    facts = _facts(loaded, labeler)
+    labels = _find_labels(loaded, label)
+    labeler = get_labeler(loaded)
+    facts = _collect_facts(loaded, labeler)
     if as_json:
-        print(json.dumps(_as_json(loaded, facts, top, labels), indent=2, ensure_ascii=False))
+        print(json.dumps(_to_dict(loaded, facts, top, labels), indent=2, ensure_ascii=False))
         return
     console = _console.stdout()
-    _show_facts(console, facts)
+    _print_facts(console, facts)
     if has_weights(labeler):
-        show_features(console, loaded, top, labels)
+        print_features(console, loaded, top, labels)
     else:
-        console.print(f"[dim]{type(labeler).__name__} has no linear weights to show[/dim]")
+        console.print(f"[dim]{type(labeler).__name__} has no linear weights.[/dim]")
     if label is None:
-        show_transitions(console, loaded, top)
+        print_transitions(console, loaded, top)
 
 
 def has_weights(labeler: Any) -> bool:
@@ -66,7 +63,7 @@ def has_weights(labeler: Any) -> bool:
     return hasattr(labeler, "coef_") or hasattr(getattr(labeler, "estimator_", None), "coef_")
 
 
-def show_features(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
+def print_features(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
     """Print the strongest features of each label."""
     from rich.markup import escape
 
@@ -76,12 +73,12 @@ def show_features(console: Any, model: Any, top: int, labels: list[Any] | None =
     found = top_features(model, top, labels=labels)
     colours = colours_of(map(str, model.classes_.tolist()))
     widest = max(len(str(one.label)) for one in found)
-    room = (console.width - widest - 26) // 2
+    max_width = (console.width - widest - 26) // 2
     table = _console.plain_table()
     table.add_column("label", no_wrap=True, min_width=widest)
-    table.add_column("looks for", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("positive features", no_wrap=True, overflow="ellipsis", max_width=max_width)
     table.add_column("", justify="right", style="green3", min_width=6)
-    table.add_column("speaks against it", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("negative features", no_wrap=True, overflow="ellipsis", max_width=max_width)
     table.add_column("", justify="right", style="indian_red", min_width=6)
     for one in found:
         style = colours.get(kind_of(str(one.label)), "")
@@ -99,27 +96,27 @@ def show_features(console: Any, model: Any, top: int, labels: list[Any] | None =
     console.print(table)
 
 
-def show_transitions(console: Any, model: Any, top: int) -> None:
-    """Print the most liked and most disliked transitions."""
+def print_transitions(console: Any, model: Any, top: int) -> None:
+    """Print the transitions with the largest positive and negative weights."""
     from rich.markup import escape
 
     from seqlab.inspection import top_transitions
 
     found = top_transitions(model)
     if not found:
-        console.print("[dim]this model has no transitions between labels[/dim]")
+        console.print("[dim]This model has no transitions between labels.[/dim]")
         return
-    liked = [one for one in found if one.weight > 0][:top]
-    disliked = [one for one in reversed(found) if one.weight < 0][:top]
+    positive = [one for one in found if one.weight > 0][:top]
+    negative = [one for one in reversed(found) if one.weight < 0][:top]
     table = _console.plain_table()
-    table.add_column("transitions it likes", no_wrap=True)
+    table.add_column("positive transitions", no_wrap=True)
     table.add_column("", justify="right", style="green3")
     table.add_column("  ")
-    table.add_column("and dislikes", no_wrap=True)
+    table.add_column("negative transitions", no_wrap=True)
     table.add_column("", justify="right", style="indian_red")
-    for row in range(max(len(liked), len(disliked))):
+    for row in range(max(len(positive), len(negative))):
         cells = []
-        for side in (liked, disliked):
+        for side in (positive, negative):
             if row < len(side):
                 one = side[row]
                 cells += [
@@ -132,8 +129,8 @@ def show_transitions(console: Any, model: Any, top: int) -> None:
     console.print(table)
 
 
-def _chosen(model: Any, wanted: list[str] | None) -> list[Any] | None:
-    """Labels of the model by the names given."""
+def _find_labels(model: Any, wanted: list[str] | None) -> list[Any] | None:
+    """Labels of the model with the given names."""
     if not wanted:
         return None
     by_name = {str(label): label for label in model.classes_.tolist()}
@@ -144,12 +141,12 @@ def _chosen(model: Any, wanted: list[str] | None) -> list[Any] | None:
         if not found and is_scheme:
             found = [label for label in by_name if label.partition("-")[2] == name]
         if not found:
-            raise CommandError(f"--label: the model has no label {name!r}{nearest(name, by_name)}")
+            raise CommandError(f"--label: the model has no label {name!r}{suggest(name, by_name)}")
         chosen += [label for label in found if label not in chosen]
     return [by_name[label] for label in chosen]
 
 
-def _facts(model: Any, labeler: Any) -> dict[str, Any]:
+def _collect_facts(model: Any, labeler: Any) -> dict[str, Any]:
     import numpy as np
     import scipy.sparse as sp
 
@@ -159,7 +156,7 @@ def _facts(model: Any, labeler: Any) -> dict[str, Any]:
         facts["features"] = type(features).__name__
         if hasattr(features, "templates_"):
             lines = [one for one in features.templates_ if not _is_comment(one)]
-            facts["features"] += f" ({_console.count(len(lines), 'template')})"
+            facts["features"] += f" ({_console.format_count(len(lines), 'template')})"
             facts["columns"] = list(map(str, features.column_names_))
     facts["labels"] = len(model.classes_)
     facts["n_features"] = int(getattr(labeler, "n_features_in_", 0))
@@ -184,7 +181,7 @@ def _is_comment(template: Any) -> bool:
     return isinstance(template, str) and (not template.strip() or template.startswith("#"))
 
 
-def _show_facts(console: Any, facts: dict[str, Any]) -> None:
+def _print_facts(console: Any, facts: dict[str, Any]) -> None:
     from rich.markup import escape
 
     params = ", ".join(f"{name}={value}" for name, value in facts["parameters"].items())
@@ -196,14 +193,14 @@ def _show_facts(console: Any, facts: dict[str, Any]) -> None:
         columns = ", ".join(facts.get("columns", []))
         rows["features"] = facts["features"] + (f" of {columns}" if columns else "")
     if "iterations" in facts:
-        ended = "" if facts["converged"] else ", not converged"
-        rows["trained"] = f"{_console.count(facts['iterations'], 'iteration')}{ended}"
+        suffix = "" if facts["converged"] else ", not converged"
+        rows["trained"] = f"{_console.format_count(facts['iterations'], 'iteration')}{suffix}"
     console.print()
     for name, value in rows.items():
         console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
 
 
-def _as_json(
+def _to_dict(
     model: Any, facts: dict[str, Any], top: int, labels: list[Any] | None
 ) -> dict[str, Any]:
     from seqlab.inspection import top_features, top_transitions

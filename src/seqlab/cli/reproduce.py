@@ -1,4 +1,4 @@
-"""``seqlab reproduce``: measure the founding results again."""
+"""``seqlab reproduce``: repeat the experiments of the papers behind seqlab."""
 
 from __future__ import annotations
 
@@ -7,55 +7,52 @@ from typing import Annotated
 
 import typer
 
-from seqlab.cli import _console
 from seqlab.cli._errors import CommandError, check_output
-from seqlab.cli._nearest import nearest
+from seqlab.cli._suggestions import suggest
 
-_HELP = """
-Measure the results of the papers behind seqlab again, beside what they published.
+HELP = """
+Repeat the experiments of the papers behind seqlab and compare with the published results.
 
-Takes minutes, and the data sets of the experiments (see [bold]seqlab datasets[/bold]). Ends with 1 if
-a target is missed.
+This takes minutes and needs the data sets of the experiments (see [bold]seqlab datasets[/bold]). The exit
+code is 1 if a target is missed.
 
   [bold]seqlab reproduce --list[/bold]
-  [bold]seqlab reproduce classifiers --only sv[/bold]     [dim]some experiments, by parts of their names[/dim]
+  [bold]seqlab reproduce classifiers --only sv[/bold]   [dim]select experiments by parts of their names[/dim]
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("reproduce", help=_console.teach(_HELP), rich_help_panel="Commands")(reproduce)
-
-
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Short name of the paper, or all.")] = "all",
+    paper: Annotated[str, typer.Argument(help="Short name of a paper, or all.")] = "all",
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Part of the experiments' names.")
+        list[str] | None,
+        typer.Option(
+            "--only", help="Only experiments with this part in their name; may be repeated."
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--json", help="Also write the results to this file.")
+        Path | None, typer.Option("--json", help="Also write the results to this file, as JSON.")
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="Only list the experiments.")] = False,
 ) -> None:
-    """Run the experiments of a paper; see `_HELP`."""
+    """Run the experiments of a paper; see `HELP`."""
     from seqlab.papers import PAPERS
 
     if paper not in (*PAPERS, "all"):
-        raise CommandError(f"no paper {paper!r}{nearest(paper, [*PAPERS, 'all'])}")
+        raise CommandError(f"no paper is named {paper!r}{suggest(paper, [*PAPERS, 'all'])}")
     if output is not None:
         check_output(output)
-    from seqlab.papers.__main__ import reproduce as measure
-    from seqlab.papers._experiment import find_paper, papers_with, select
+    from seqlab.papers.experiment import find_paper, find_papers, select
+    from seqlab.papers.report import run_paper
 
     parts = only or []
-    papers = papers_with(parts) if paper == "all" else [paper]
+    papers = find_papers(parts) if paper == "all" else [paper]
     if list_only:
         for one in papers:
             for experiment in select(find_paper(one).EXPERIMENTS, parts):
                 print(f"{one} {experiment.name}")
         return
     if output is not None and len(papers) > 1:
-        raise CommandError("--json needs one paper")
-    met = [measure(one, parts, output) for one in papers]
-    if not all(met):
+        raise CommandError("--json: name one paper")
+    met_targets = [run_paper(one, parts, output) for one in papers]
+    if not all(met_targets):
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``seqlab tag``: labels for a file or what comes through a pipe, in bounded memory."""
+"""``seqlab tag``: label a file or standard input, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seqlab.cli import _console, _labelers, _reading
-from seqlab.cli._errors import CommandError, check_output, say, writing_to
+from seqlab.cli import _console, _labelers, _read_options
+from seqlab.cli._errors import CommandError, check_output, naming_output, print_message
 
 if TYPE_CHECKING:
-    from seqlab.cli._answers import Answer
-    from seqlab.cli._stream import Item
+    from seqlab.cli._input import InputSequence
+    from seqlab.cli._predictions import Prediction
 
-_HELP = """
-Label a file, or what comes through a pipe.
+HELP = """
+Label a file or standard input.
 
-The output is the input with the predicted label as one more column. The file may have its label
-column or not. It is read and answered as it comes, so that its size does not matter.
+The output is the input with the predicted label as an additional last column. The input may have a label
+column or not. It is processed in small parts, so that it may be of any size.
 
-Of CoNLL-U files the label field is replaced instead, and --proba writes Proba= into MISC.
+In CoNLL-U files the label field is replaced instead, and --proba writes Proba= into MISC.
 
   [bold]seqlab tag address.seqlab new.txt > labelled.txt[/bold]
   [bold]cat *.txt | seqlab tag address.seqlab --proba[/bold]
@@ -29,19 +29,17 @@ Of CoNLL-U files the label field is replaced instead, and --proba writes Proba= 
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("tag", help=_console.teach(_HELP), rich_help_panel="Commands")(tag)
-
-
 def tag(
-    model: Annotated[str, typer.Argument(help="Model file, from seqlab train.")],
-    file: Annotated[str, typer.Argument(help="File to label (also .gz, .xz, .bz2), or - .")] = "-",
+    model: Annotated[str, typer.Argument(help="Model file of seqlab train.")],
+    file: Annotated[
+        str, typer.Argument(help="File to label (also .gz, .xz, .bz2), or - for standard input.")
+    ] = "-",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write.", show_default="standard output"),
     ] = None,
     proba: Annotated[
-        bool, typer.Option("--proba", "-p", help="Add a column: probability of the label.")
+        bool, typer.Option("--proba", "-p", help="Add a column with the probability of the label.")
     ] = False,
     nbest: Annotated[
         int,
@@ -49,91 +47,101 @@ def tag(
             "--nbest",
             "-n",
             min=0,
-            help="The N best labelings of each sequence, each under a line '# rank probability' "
-            "(a perceptron's score, as it has no probability).",
+            help="The N best labelings of each sequence, each after a line '# rank probability' "
+            "('# rank score' for a perceptron, which has no probabilities).",
         ),
     ] = 0,
     constraints: Annotated[
         str | None,
         typer.Option(
-            "--constraints", help="Only labelings that a tag scheme allows, for example IOB2."
+            "--constraints", help="Allow only labelings of this tag scheme, for example IOB2."
         ),
     ] = None,
     pretty: Annotated[
-        bool, typer.Option("--pretty", help="Show label strips for people instead of columns.")
+        bool,
+        typer.Option(
+            "--pretty", help="Show label strips instead of columns, to read in a terminal."
+        ),
     ] = False,
     unlabeled: Annotated[
         bool,
         typer.Option(
             "--unlabeled",
-            help="The file has no labels (needed for crfsuite files; else found out).",
-            rich_help_panel="Reading",
+            help="The file has no labels; needed only for crfsuite files.",
+            rich_help_panel=_read_options.PANEL,
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = -1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
+    ] = -1,
     format: Annotated[
         str,
         typer.Option(
             "--format",
             "-f",
-            help="As in train, or text: a sequence of words a line, punctuation (, and ;) is cut off "
-            "the words; auto: as the training file.",
-            rich_help_panel="Reading",
+            help="As in train, or text: one sequence of words per line, with , and ; split off; "
+            "auto: the format of the training file.",
+            rich_help_panel=_read_options.PANEL,
         ),
     ] = "auto",
-    label_column: _reading.LabelOption = None,
-    separator: _reading.SeparatorOption = "auto",
-    comment: _reading.CommentOption = None,
-    encoding: _reading.EncodingOption = "utf-8",
+    label_column: _read_options.LabelOption = None,
+    separator: _read_options.SeparatorOption = "auto",
+    comment: _read_options.CommentOption = None,
+    encoding: _read_options.ModelEncodingOption = None,
 ) -> None:
-    """Label a file; see `_HELP`."""
+    """Label a file; see `HELP`."""
     if output is not None:
         check_output(output)
     if pretty and (nbest or output is not None):
-        raise CommandError("--pretty goes to the terminal, without --nbest and --output")
+        raise CommandError("--pretty cannot be combined with --nbest or --output")
 
-    from seqlab.cli._answers import Answerer, renderer
-    from seqlab.cli._files import labeler_of, load_model
-    from seqlab.cli._stream import chunks, open_items
+    from seqlab.cli._files import get_labeler, load_model
+    from seqlab.cli._input import iter_chunks, open_sequences
+    from seqlab.cli._predictions import Predictor, make_formatter
     from seqlab.data.io.streams import open_writer
 
     loaded = load_model(model)
-    _labelers.set_if_known(labeler_of(loaded), n_jobs=jobs)
-    answerer = Answerer(loaded, proba=proba or pretty, nbest=nbest, constraints=constraints)
-    if (proba or pretty) and type(labeler_of(loaded)).__name__ == "StructuredPerceptron":
-        say("note: probabilities of a StructuredPerceptron are not calibrated")
-    reading = _reading.reading_of(loaded, format, label_column, separator, comment, encoding)
+    labeler = get_labeler(loaded)
+    _labelers.set_supported_params(labeler, n_jobs=jobs)
+    predictor = Predictor(loaded, proba=proba or pretty, nbest=nbest, constraints=constraints)
+    if (proba or pretty) and type(labeler).__name__ == "StructuredPerceptron":
+        print_message("note: probabilities of a StructuredPerceptron are not calibrated")
+    options = _read_options.load_read_options(
+        loaded, format, label_column, separator, comment, encoding
+    )
     if file == "-" and sys.stdin.isatty():
         _console.stderr().print("reading standard input; end it with Ctrl-D", style="dim")
     labeled = False if unlabeled else None if label_column is None else True
-    items, source = open_items(file, reading, loaded, labeled=labeled, remembered=format == "auto")
+    sequences, source = open_sequences(
+        file, options, loaded, labeled=labeled, hint=format == "auto"
+    )
     if pretty:
-        _print_strips(answerer, items, source)
+        _print_strips(predictor, sequences, source)
         return
-    render = renderer(reading, answerer)
+    format_sequence = make_formatter(options, predictor)
     with (
-        writing_to(output),
-        open_writer("-" if output is None else output, encoding) as write,
+        naming_output(output),
+        open_writer("-" if output is None else output, options.encoding) as write,
     ):
-        for chunk in chunks(items, source):
-            answers = answerer.answer(chunk, source.name)
-            write("".join(map(render, chunk, answers)))
+        for chunk in iter_chunks(sequences, source):
+            write("".join(map(format_sequence, chunk, predictor.predict(chunk, source.name))))
             if output is None:
                 sys.stdout.flush()
 
 
-def _print_strips(answerer: Any, items: Any, source: Any) -> None:
-    from seqlab.cli._stream import chunks
+def _print_strips(predictor: Any, sequences: Any, source: Any) -> None:
+    from seqlab.cli._input import iter_chunks
     from seqlab.inspection.terminal import LabelStrip, colours_of
 
     console = _console.stdout()
-    colours = colours_of(map(str, answerer.classes))
-    for chunk in chunks(items, source):
-        answers: list[Answer] = answerer.answer(chunk, source.name)
-        item: Item
-        for item, answer in zip(chunk, answers, strict=True):
-            if item.words:
-                labels, _ = answer.labelings[0]
-                strip = LabelStrip(item.words, labels, answer.confidence(0), colours=colours)
+    colours = colours_of(map(str, predictor.classes))
+    for chunk in iter_chunks(sequences, source):
+        predictions: list[Prediction] = predictor.predict(chunk, source.name)
+        sequence: InputSequence
+        for sequence, prediction in zip(chunk, predictions, strict=True):
+            if sequence.words:
+                labels, _ = prediction.labelings[0]
+                confidence = prediction.confidence(0)
+                strip = LabelStrip(sequence.words, labels, confidence, colours=colours)
                 console.print(strip)
                 console.print()

@@ -1,8 +1,8 @@
-"""The founding results: one module per paper, each a list of experiments; no algorithm lives here."""
+"""The papers behind seqlab: one module per paper, each a list of experiments without algorithms."""
 
 PAPERS = {
     "classifiers": "seqlab.papers.classifiers_in_inference",
     "few-labels": "seqlab.papers.few_labels",
     "stacking": "seqlab.papers.stacked_sequential_learning",
 }
-"""Short names of the papers and their modules, each with ``TITLE``, ``EXPERIMENTS`` and ``CLAIMS``."""
+"""Short names of the papers and their modules, which define ``TITLE``, ``EXPERIMENTS`` and ``CLAIMS``."""

@@ -1,15 +1,15 @@
 """Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000.
 
-Three ways to make classifiers coherent over a sequence (HMM, PMM, CSCL), over three classifiers, on two
-phrase tasks; words and parts of speech, F1 of phrases in percent.
+Three ways to combine the predictions of a classifier into a consistent sequence (HMM, PMM, CSCL), with three
+classifiers, on two phrase tasks. The input is words and parts of speech, the score F1 of phrases in percent.
 
-NP  base noun phrases. The paper: Wall Street Journal 15-18 and 20, in files that are not public. Here: the
-    CoNLL-2000 files of the same sections, noun phrase chunks only.
-SV  subject-verb phrases. The paper: sections 1-9 and 0. Here: the treebank's public sample, section
-    01 and 00, a tenth of the training data, with phrases cut by our own rules.
+NP  base noun phrases. The paper uses Wall Street Journal sections 15-18 and 20, in files that are not public.
+    Here: the CoNLL-2000 files of the same sections, only the noun phrase chunks.
+SV  subject-verb phrases. The paper uses sections 1-9 and 0. Here: sections 01 and 00 of the public sample
+    of the treebank, a tenth of the training data, with phrases extracted by our own rules.
 
-Features are adjacent runs of up to three tokens in a window of six around the bracket. Logistic regression is
-not in the paper. Every setting below was chosen on held-out parts of the training data.
+Features are n-grams of up to three adjacent tokens in a window of six tokens around the bracket. Logistic
+regression is not in the paper. All settings below were chosen on held-out parts of the training data.
 
 References
 ----------
@@ -41,27 +41,27 @@ from seqlab.metrics import span_f1
 from seqlab.models.classifiers import SNoW, TemperedClassifier
 from seqlab.models.combinators import ClassifierHMM, ProjectionMarkovModel
 from seqlab.models.phrases import PhraseInference
-from seqlab.papers._experiment import Claim, Experiment
+from seqlab.papers.experiment import Claim, Experiment
 
-TITLE = "Classifiers in sequential inference: F1 of phrases, words and parts of speech"
+TITLE = "Classifiers in sequential inference: F1 of phrases from words and parts of speech"
 
 
 class Part(NamedTuple):
-    """Sentences of a task, with their phrases."""
+    """Sentences of a task and their phrases."""
 
     tokens: list[Any]
     phrases: list[list[Phrase]]
 
 
 class Setting(NamedTuple):
-    """A classifier, and how often a feature must occur to be seen by it."""
+    """A classifier, and the minimum count of the features that it uses."""
 
     make: Callable[[], Any]
     min_count: int
 
 
 def _logistic_regression() -> Any:
-    # One binary problem per decision: here liblinear's Newton method is the fastest way to a sharp optimum.
+    # One binary problem per decision: for these, liblinear's Newton method converges fastest.
     return OneVsRestClassifier(LogisticRegression(C=10.0, solver="liblinear", tol=0.01))
 
 
@@ -103,7 +103,7 @@ TARGETS = {
 
 @cache
 def load_task(task: str) -> tuple[Part, Part]:
-    """Training and test part of "np" or "sv"."""
+    """Training and test part of the task "np" or "sv"."""
     if task == "np":
         raw = [fetch_conll2000(subset=part, return_X_y=True) for part in ("train", "test")]
     else:
@@ -129,7 +129,7 @@ def decisions(part: Part) -> list[list[str]]:
 
 
 def phrase_f1(part: Part, predicted: list[Any]) -> float:
-    """F1 of the phrases that decisions describe, in percent."""
+    """F1, in percent, of the phrases that the predicted decisions encode."""
     gold, found = [], []
     for tokens, phrases, labels in zip(part.tokens, part.phrases, predicted, strict=True):
         gold.append(phrases_to_tags([phrase._replace(type="X") for phrase in phrases], len(tokens)))
@@ -139,14 +139,14 @@ def phrase_f1(part: Part, predicted: list[Any]) -> float:
 
 @cache
 def features(task: str, min_count: int) -> tuple[Sequences, Sequences]:
-    """Bracket features of training and test part."""
+    """Bracket features of the training and the test part."""
     train, test = load_task(task)
     brackets = BracketFeatures(min_count=min_count)
     return brackets.fit_transform(train.tokens), brackets.transform(test.tokens)
 
 
 def measure(task: str, learner: str, combinator: str) -> float:
-    """Train on the training part, score on the test part."""
+    """Train on the training part and score on the test part."""
     train, test = load_task(task)
     make, min_count = SETTINGS[f"{task}/{learner}"]
     X_train, X_test = features(task, min_count)
@@ -166,7 +166,7 @@ EXPERIMENTS = [
 ]
 CLAIMS = [
     Claim(
-        f"sv: cscl at least 4 points above hmm, over {learner}",
+        f"sv: with {learner}, cscl is at least 4 points above hmm",
         (f"sv/{learner}/cscl", f"sv/{learner}/hmm"),
         lambda cscl, hmm: np.round(cscl - hmm, 2) >= 4.0,
     )

@@ -1,16 +1,16 @@
 """Merialdo, "Tagging English text with a probabilistic model", Computational Linguistics 20, 1994.
 
-The paper finds that a hidden Markov model of parts of speech, trained on some tagged text and then by
+The paper finds that a hidden Markov model for part-of-speech tagging, trained on tagged text and then by
 expectation-maximisation on more text without tags, gets worse unless there is very little tagged text.
-Its text is not public. Here, token accuracy in percent:
+Its data are not public. Here, token accuracy in percent on two data sets:
 
-EWT    the universal parts of speech of UD English EWT, words alone as symbols; of the first 6,000 training
-       sentences the first n have labels; the whole test part. EM for some passes, or for 20 with unlabelled
-       sentences weighing a tenth.
-drawn  sequences drawn from an HMM (10 labels, 40 symbols, 30 steps), where the model is right: 300 to train
-       on, of which n have labels, 100 to test; the mean of five draws.
+EWT    universal parts of speech of UD English EWT; the symbols are the words. Of the first 6,000 training
+       sentences the first n have labels; the test part is used as a whole. EM runs for a few passes, or for
+       20 with a weight of 0.1 for unlabelled sentences.
+drawn  sequences drawn from an HMM (10 labels, 40 symbols, 30 steps), so that the model is correct: 300 for
+       training, of which n have labels, and 100 for testing; the mean of five draws.
 
-Nothing here has a target: it is what a user should know before leaving out labels.
+No experiment has a target: the results show when unlabelled sequences help and when they harm.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from seqlab.datasets import fetch_ud_english_ewt, make_hmm_sequences
 from seqlab.models.hmm import HMM
-from seqlab.papers._experiment import Claim, Experiment
+from seqlab.papers.experiment import Claim, Experiment
 
-TITLE = "A hidden Markov model from few labels: token accuracy"
+TITLE = "Hidden Markov model with few labels: token accuracy"
 N_DRAWN, N_DRAWS, N_SENTENCES = 300, 5, 6000
 DRAWN_LABELLED, EWT_LABELLED = (2, 5, 20, 100), (50, 200, 1000)
-# Passes over the data (the first is the count of what is labelled), weight of an unlabelled sentence.
+# Passes over the data (the first one counts the labelled sentences), weight of an unlabelled sentence.
 SCHEDULES = {
     "em-2": (2, 1.0),
     "em-4": (4, 1.0),
@@ -40,7 +40,7 @@ SCHEDULES = {
 
 @cache
 def drawn_data(seed: int) -> tuple[Any, Any]:
-    """Sequences of symbols and their labels, one draw."""
+    """One draw of symbol sequences and their labels."""
     X, y = make_hmm_sequences(
         N_DRAWN + 100,
         30,
@@ -55,7 +55,7 @@ def drawn_data(seed: int) -> tuple[Any, Any]:
 
 @cache
 def ewt_data() -> tuple[Any, Any, Any, Any]:
-    """Words and parts of speech: training sentences, test sentences."""
+    """Words and parts of speech of the training sentences and of the test sentences."""
     (X, y), (X_test, y_test) = (
         fetch_ud_english_ewt(subset=part, return_X_y=True) for part in ("train", "test")
     )
@@ -63,14 +63,14 @@ def ewt_data() -> tuple[Any, Any, Any, Any]:
     return X[:N_SENTENCES], [list(tags) for tags in y[:N_SENTENCES]], X_test, y_test
 
 
-def with_unlabelled(
+def fit_with_unlabelled(
     X: Any, y: Any, n_labelled: int, *, max_iter: int = 100, weight: float = 1.0
 ) -> HMM:
-    """An HMM of sequences of which the first ``n_labelled`` keep their labels."""
+    """Fit an HMM to sequences of which only the first ``n_labelled`` keep their labels."""
     hidden = [[None] * len(x) for x in X[n_labelled:]]
     weights = np.where(np.arange(len(X)) < n_labelled, 1.0, weight)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is the experiment
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the experiment is to stop early
         return HMM(max_iter=max_iter).fit(X, y[:n_labelled] + hidden, sample_weight=weights)
 
 
@@ -80,7 +80,7 @@ def measure_drawn(n_labelled: int, unlabelled: bool) -> float:
     for seed in range(N_DRAWS):
         X, y = drawn_data(seed)
         if unlabelled:
-            model = with_unlabelled(X[:N_DRAWN], y, n_labelled)
+            model = fit_with_unlabelled(X[:N_DRAWN], y, n_labelled)
         else:
             model = HMM().fit(X[:n_labelled], y[:n_labelled])
         scores.append(model.score(X[N_DRAWN:], y[N_DRAWN:]))
@@ -88,13 +88,13 @@ def measure_drawn(n_labelled: int, unlabelled: bool) -> float:
 
 
 def measure_ewt(n_labelled: int, schedule: str | None) -> float:
-    """Accuracy on the test part; without a schedule, of the labelled sentences alone."""
+    """Accuracy on the test part; without a schedule, only the labelled sentences are used."""
     X, y, X_test, y_test = ewt_data()
     if schedule is None:
         model = HMM().fit(X[:n_labelled], y[:n_labelled])
     else:
         max_iter, weight = SCHEDULES[schedule]
-        model = with_unlabelled(X, y, n_labelled, max_iter=max_iter, weight=weight)
+        model = fit_with_unlabelled(X, y, n_labelled, max_iter=max_iter, weight=weight)
     return 100.0 * model.score(X_test, y_test)
 
 
@@ -114,7 +114,7 @@ EXPERIMENTS = [
 CLAIMS = [
     *(
         Claim(
-            f"drawn: EM helps beside {n} labelled sequences",
+            f"drawn: EM helps with {n} labelled sequences",
             (f"drawn/{n}/em", f"drawn/{n}/labelled"),
             lambda em, labelled: em > labelled,
         )
@@ -123,7 +123,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            f"ewt: 20 passes of EM harm beside {n} labelled sentences",
+            f"ewt: 20 passes of EM harm with {n} labelled sentences",
             (f"ewt/{n}/em-20", f"ewt/{n}/labelled"),
             lambda em, labelled: em < labelled,
         )

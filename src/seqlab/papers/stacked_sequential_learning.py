@@ -1,19 +1,18 @@
 """Cohen and Carvalho, "Stacked sequential learning", IJCAI 2005.
 
-Signature lines of messages: each line is part of the signature or not. 617 messages, 33,013 lines; error in
-percent of lines, pooled over five folds of messages.
+Signature lines in messages: each line belongs to the signature or not. 617 messages, 33,013 lines; the
+score is the percentage of wrong lines, pooled over five folds of messages.
 
 Settings. Every learner has a Gaussian prior of variance 1 (``C=1``, ``c2=0.5``). Lines have the "basic"
-features of `LineFeatures`, which say nothing about position or neighbours; they were put together on the
-first 200 messages, by cross-validation among them, and ``.../unseen`` repeats the main results on the
-errors in the other 417. About five versions of the features and a few other penalties were looked at on all
-messages before these were kept, so that the numbers are somewhat hopeful. "full" adds position and
-neighbours. A window of 5 is (5, 5).
+features of `LineFeatures`, which contain nothing about position or neighbours. They were selected by
+cross-validation on the first 200 messages; ``.../unseen`` counts only the errors in the other 417. About
+five versions of the features and a few other penalties were tried on all messages before these were kept,
+so that the numbers are somewhat optimistic. "full" adds position and neighbours. A window of 5 is (5, 5).
 
-Labels come in long runs, and one long message, wrong as a whole, is half a point for every method that
-looks at few lines around each.
+Labels come in long runs. One long message, labelled wrongly as a whole, costs half a point for every method
+that looks at only a few lines around each line.
 
-The paper's own figures are left out: no copy with legible digits was at hand.
+The published numbers are left out, because no copy of the paper with legible digits was available.
 
 References
 ----------
@@ -39,9 +38,9 @@ from seqlab.meta.independent import IndependentLabeler
 from seqlab.meta.stacked import StackedSequentialLearner
 from seqlab.models.combinators import MEMM
 from seqlab.models.crf import LinearChainCRF
-from seqlab.papers._experiment import Claim, Experiment
+from seqlab.papers.experiment import Claim, Experiment
 
-TITLE = "Stacked sequential learning: lines of mail labelled wrongly, percent (less is better)"
+TITLE = "Stacked sequential learning: wrong lines of mail in percent (less is better)"
 
 N_FOLDS = 5
 N_DEVELOPMENT = 200
@@ -53,7 +52,7 @@ def _me() -> Any:
 
 
 def _crf() -> Any:
-    return LinearChainCRF(c2=0.5, tol=1e-3)  # as by default on larger data
+    return LinearChainCRF(c2=0.5, tol=1e-3)  # the default for larger data
 
 
 def _stacked(make: Callable[[], Any], width: int, **options: Any) -> Any:
@@ -72,26 +71,26 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 
 
 class Mail(NamedTuple):
-    """Lines of all messages as features, with their labels."""
+    """Features of the lines of all messages, and their labels."""
 
     X: Sequences
     y: NDArray[np.object_]
 
 
-class Wrong(NamedTuple):
-    """Lines of each message, and how many were labelled wrongly."""
+class ErrorCounts(NamedTuple):
+    """Number of lines and of wrong lines in each message."""
 
     n_lines: NDArray[np.int64]
     n_wrong: NDArray[np.int64]
 
     def percent(self, first: int = 0) -> float:
-        """Share of wrong lines from a message on."""
+        """Percentage of wrong lines, from message number ``first`` on."""
         return 100.0 * float(self.n_wrong[first:].sum() / self.n_lines[first:].sum())
 
 
 @cache
 def load_mail(task: str, features: str) -> Mail:
-    """The messages: "signature" (is it one?) or "three" (signature, reply, other)."""
+    """Load the messages with the labels of a task: "signature" (yes or no) or "three" (with replies)."""
     messages, target = fetch_email_signatures(return_X_y=True)
     X = LineFeatures(features=features).fit_transform(messages)
     y = np.empty(len(target), dtype=object)
@@ -102,8 +101,8 @@ def load_mail(task: str, features: str) -> Mail:
 
 
 @cache
-def cross_validate(task: str, features: str, learner: str, noise: float = 0.0) -> Wrong:
-    """Errors of a learner in each message, by the folds that do not hold it."""
+def cross_validate(task: str, features: str, learner: str, noise: float = 0.0) -> ErrorCounts:
+    """Errors in each message of a learner trained on the other folds."""
     mail = load_mail(task, features)
     n_wrong = np.zeros(len(mail.y), dtype=np.int64)
     folds = KFold(N_FOLDS, shuffle=True, random_state=0)
@@ -114,13 +113,13 @@ def cross_validate(task: str, features: str, learner: str, noise: float = 0.0) -
         predicted = LEARNERS[learner]().fit(X, y).predict(mail.X[test])
         for i, labels in zip(test, predicted, strict=True):
             n_wrong[i] = np.count_nonzero(labels != mail.y[i])
-    return Wrong(mail.X.lengths, n_wrong)
+    return ErrorCounts(mail.X.lengths, n_wrong)
 
 
 def measure(
     task: str, features: str, learner: str, noise: float = 0.0, *, unseen: bool = False
 ) -> float:
-    """Percent of lines labelled wrongly; on messages that shaped the features too, or not."""
+    """Percentage of wrong lines, in all messages or only in those not used to select features."""
     wrong = cross_validate(task, features, learner, noise)
     return wrong.percent(N_DEVELOPMENT if unseen else 0)
 
@@ -188,17 +187,17 @@ CLAIMS = [
         lambda memm, me: memm > me,
     ),
     Claim(
-        "noise of one swap in ten raises the CRF's error by 1.3 at least",
+        "swapping one step in ten multiplies the CRF's error by at least 1.3",
         (f"{_BASIC}/crf", f"{_BASIC}/crf/noise"),
         lambda clean, noisy: noisy >= 1.3 * clean,
     ),
     Claim(
-        "and lowers the MEMM's",
+        "the same noise lowers the MEMM's error",
         (f"{_BASIC}/memm", f"{_BASIC}/memm/noise"),
         lambda clean, noisy: noisy < clean,
     ),
     Claim(
-        "noise changes nothing for the classifier",
+        "the same noise does not change the classifier's error",
         (f"{_BASIC}/me", f"{_BASIC}/me/noise"),
         lambda clean, noisy: abs(clean - noisy) < 0.02,
     ),

@@ -1,4 +1,4 @@
-"""Suggesting the name that was probably meant."""
+"""Suggest the name that the user probably meant."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def nearest(given: str, known: Iterable[str]) -> str:
-    """The end of an error message: the nearest known name, or all of them.
+def suggest(given: str, known: Iterable[str]) -> str:
+    """Return the end of an error message: the most similar known name, or all known names.
 
     Examples
     --------
-    >>> nearest("max_itr", ["c1", "c2", "max_iter"])
+    >>> suggest("max_itr", ["c1", "c2", "max_iter"])
     "; did you mean 'max_iter'?"
-    >>> nearest("xyz", ["c1", "c2"])
-    '; there are c1, c2'
+    >>> suggest("xyz", ["c1", "c2"])
+    '; choose from c1, c2'
     """
     names = list(known)
     folded = {name.lower(): name for name in reversed(names)}
     close = get_close_matches(given.lower(), folded, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {folded[close[0]]!r}?"
-    return f"; there are {', '.join(names)}"
+    return f"; choose from {', '.join(names)}"
