@@ -266,7 +266,7 @@ def test_frame_records():
 REJECTED = [
     ([], "X is empty"),
     (iter([]), "X is empty"),
-    ("text", "X is a string: X is a list of sequences"),
+    ("text", "X is a string, but X must be a list of sequences"),
     (3.0, "Expected 2D array|X is a number"),
     (None, "X is None"),
     ({"w": 1}, "X is a dict"),

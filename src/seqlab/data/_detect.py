@@ -37,11 +37,9 @@ class _Found(NamedTuple):
 
 
 def unwrap(X: Any) -> Any:
-    """Convert array-like objects of unknown type to an array; refuse arrays of 1 or more than 3 axes."""
-    known = Sequences | np.ndarray | list | tuple
-    if isinstance(X, known) or sp.issparse(X) or is_frame(X):
-        pass
-    elif hasattr(X, "__array__"):
+    """Convert other array-like objects to an array, and an object array of sequences to a list."""
+    is_known = isinstance(X, Sequences | list | tuple) or sp.issparse(X) or is_frame(X)
+    if hasattr(X, "__array__") and not is_known:
         X = np.asarray(X)
     if isinstance(X, np.ndarray):
         if X.ndim == 1 and X.dtype == object and X.size and not is_number(X[0]):
@@ -74,7 +72,7 @@ def detect(X: Any, *, stacked: bool = False) -> tuple[Iterator[Any], Kind | None
         Whether the items are sequences, as opposed to the steps of a single sequence.
     """
     if isinstance(X, str | bytes | Mapping | Set) or not isinstance(X, Iterable):
-        raise InputError(f"X is {describe(X)}: X is a list of sequences")
+        raise InputError(f"X is {describe(X)}, but X must be a list of sequences")
     stream = iter(X)
     seen: list[Any] = []
     kind: Kind | None = None

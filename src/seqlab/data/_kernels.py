@@ -129,7 +129,7 @@ def _equal(a: Bytes, in_a: int, b: Bytes, in_b: int, length: int) -> bool:
 def _probe(
     data: Bytes, begin: int, end: int, h: int, slots: Ints, blob: Bytes, offsets: Ints
 ) -> tuple[int, int]:
-    """Number of a string, or -1, and the slot where the search ended."""
+    """Number of a string, or -1, and the last slot of the search."""
     slot = h & (slots.size - 1)
     while True:
         entry = slots[slot]

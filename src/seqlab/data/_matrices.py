@@ -26,7 +26,7 @@ _STRING_HINT = (
     "a step is a dict, a list or set of attribute strings, or a row of numbers; "
     "build features from raw tokens with seqlab.Templates"
 )
-WRAP_HINT = "X is a list of sequences; wrap a single sequence in a list: [X]"
+WRAP_HINT = "X must be a list of sequences; wrap a single sequence in a list: [X]"
 RESHAPE_HINT = (
     "Reshape your data: array.reshape(-1, 1) if each step has a single feature, "
     "array.reshape(1, -1) if it is a single step"

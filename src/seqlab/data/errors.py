@@ -1,4 +1,4 @@
-"""The errors seqlab raises: each says what is wrong and where.
+"""The errors of seqlab; each message names the problem and its position.
 
 Every class also derives from the built-in error that Python or scikit-learn users would catch
 (`ValueError`, `FloatingPointError`), so that generic handlers keep working.

@@ -305,9 +305,7 @@ class _Runs(NamedTuple):
         first = np.ones(codes.size, dtype=bool)
         first[1:] = codes[1:] != codes[:-1]
         begins = aligned.offsets[:-1]
-        first[begins[begins < codes.size]] = (
-            True  # an empty sequence begins where the next one does
-        )
+        first[begins[begins < codes.size]] = True  # the offset of a last empty sequence is n_steps
         start = np.flatnonzero(first)
         stop = np.append(start[1:], codes.size)[: start.size]
         of_step = np.cumsum(first) - 1

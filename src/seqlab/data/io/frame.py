@@ -42,7 +42,7 @@ def iter_frame(
     [('c',)] ['X']
     """
     pieces: Iterable[Any] = [frames] if hasattr(frames, "columns") else frames
-    held: list[Any] = []
+    parts: list[Any] = []
     key: Any = None
     seen: set[Any] = set()
     n_rows = 0
@@ -53,11 +53,11 @@ def iter_frame(
         for start, stop in zip([0, *bounds], [*bounds, len(keys)], strict=True):
             if stop == start:
                 continue
-            if held and keys[start] == key:
-                held.append(piece.iloc[start:stop])
+            if parts and keys[start] == key:
+                parts.append(piece.iloc[start:stop])
                 continue
-            if held:
-                yield _sequence(held, group, label, columns)
+            if parts:
+                yield _sequence(parts, group, label, columns)
             key = keys[start]
             if key in seen:
                 reason = (
@@ -65,11 +65,11 @@ def iter_frame(
                 )
                 raise ReadError(_NAME, n_rows + int(start) + 1, reason)
             seen.add(key)
-            held = [piece.iloc[start:stop]]
+            parts = [piece.iloc[start:stop]]
         n_rows += len(piece)
-    if not held:
+    if not parts:
         raise ReadError(_NAME, None, "no sequences: the frame has no rows")
-    yield _sequence(held, group, label, columns)
+    yield _sequence(parts, group, label, columns)
 
 
 def read_frame(
@@ -201,11 +201,11 @@ def _check(
 
 
 def _sequence(
-    held: list[Any], group: str, label: str | None, columns: Sequence[str] | None
+    parts: list[Any], group: str, label: str | None, columns: Sequence[str] | None
 ) -> tuple[Any, list[Any] | None]:
     import pandas as pd
 
-    rows = held[0] if len(held) == 1 else pd.concat(held)
+    rows = parts[0] if len(parts) == 1 else pd.concat(parts)
     names = (
         list(columns)
         if columns is not None
