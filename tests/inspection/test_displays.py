@@ -1,4 +1,4 @@
-"""Plots: what is drawn, on which axes; matplotlib is asked for only then."""
+"""Plots: what is drawn on which axes; matplotlib is imported on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqlab.inspection import ConfusionDisplay, HistoryDisplay, TransitionDispla
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")  # `use` alone does not import it
+pyplot = pytest.importorskip("matplotlib.pyplot")  # `use` does not import it
 
 X = [[["w=a"], ["w=b"], ["w=c"]], [["w=a"], ["w=c"]]]
 Y = [["B-X", "I-X", "O"], ["B-X", "O"]]
@@ -46,7 +46,7 @@ def test_transitions(crf):
     assert display.image_.get_clim()[0] == -display.image_.get_clim()[1]
 
 
-def test_transitions_of_some_labels_on_given_axes(crf):
+def test_transitions_of_selected_labels_on_given_axes(crf):
     _, ax = matplotlib.pyplot.subplots()
     tagger = Tagger(None, LinearChainCRF(c2=0.1)).fit(X, Y)
     display = TransitionDisplay.from_estimator(
@@ -56,7 +56,7 @@ def test_transitions_of_some_labels_on_given_axes(crf):
     assert display.weights.shape == (2, 2)
     assert display.weights[1, 0] == tagger.labeler_.transitions_[0, 2]
     assert not ax.texts
-    with pytest.raises(InputError, match="no label 'Z'"):
+    with pytest.raises(InputError, match="the model has no label 'Z'"):
         TransitionDisplay.from_estimator(crf, labels=["Z"])
     with pytest.raises(InputError, match="no transitions"):
         TransitionDisplay.from_estimator(IndependentLabeler().fit(X, Y))
@@ -64,14 +64,14 @@ def test_transitions_of_some_labels_on_given_axes(crf):
 
 def test_history_with_gap(crf):
     display = HistoryDisplay.from_estimator(crf)
-    along, objective = display.line_.get_data()
-    assert list(along) == crf.history_["iteration"]
+    xs, objective = display.line_.get_data()
+    assert list(xs) == crf.history_["iteration"]
     assert list(objective) == crf.history_["objective"]
     assert display.gap_ax_.get_yscale() == "log"
     assert display.gap_ax_.get_xlabel() == "iteration"
 
 
-def test_history_without_gap_and_over_seconds():
+def test_history_over_seconds_without_gap():
     model = StructuredPerceptron(random_state=0, max_iter=3).fit(X, Y)
     display = HistoryDisplay.from_estimator(Tagger(None, model).fit(X, Y), x="seconds")
     assert display.gap_ax_ is None
@@ -94,13 +94,13 @@ def test_confusions(crf, normalize):
     assert same.matrix.trace() == 5
 
 
-def test_many_labels_have_no_numbers():
+def test_no_numbers_in_cells_with_many_labels():
     names = [f"L{k:02d}" for k in range(30)]
     display = ConfusionDisplay.from_predictions([names], [names])
     assert not display.ax_.texts
 
 
-def test_matplotlib_is_not_imported_before_a_plot_and_named_when_missing():
+def test_matplotlib_is_imported_on_demand_and_named_if_missing():
     code = (
         "import sys\nimport seqlab.inspection as i\n"
         "assert 'matplotlib' not in sys.modules\n"

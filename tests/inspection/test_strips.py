@@ -1,4 +1,4 @@
-"""Strips of labels: what is drawn where, colours, errors underlined."""
+"""StripDisplay: positions, colours, underlined errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spans(collection):
     ]
 
 
-def test_bars_are_the_runs():
+def test_bars_match_the_runs():
     display = StripDisplay.from_predictions(GOLD, FOUND)
     assert display.figure_ is display.ax_.figure
     drawn = [spans(bars) for bars in display.bars_]
@@ -44,7 +44,7 @@ def test_bars_are_the_runs():
     display.figure_.canvas.draw()
 
 
-def test_colours_follow_labels_not_lanes():
+def test_a_label_has_the_same_colour_in_all_rows():
     display = StripDisplay.from_predictions(GOLD, {"a": FOUND, "b": GOLD}, errors=False)
     by_label = [tuple(bars.get_facecolor()[0]) for bars in display.bars_]
     assert len(set(by_label)) == 2
@@ -52,7 +52,7 @@ def test_colours_follow_labels_not_lanes():
     assert len(display.ax_.collections) == len(display.bars_)
 
 
-def test_labels_beyond_the_colours_are_hatched():
+def test_hatches_if_there_are_more_labels_than_colours():
     many = [[f"label {k}" for k in range(25)]]
     display = StripDisplay.from_predictions(many, many)
     looks = [(tuple(bars.get_facecolor()[0]), bars.get_hatch()) for bars in display.bars_]
@@ -66,8 +66,8 @@ def test_labels_beyond_the_colours_are_hatched():
     assert [by_label[label] for label in many[0]] == looks[:25]
 
 
-def test_an_error_is_seen_in_a_long_sequence():
-    """One wrong step in 100,000 is far thinner than a pixel, and still red on the picture."""
+def test_single_error_is_visible_in_a_long_sequence():
+    """One wrong step in 100,000 is much thinner than a pixel, but still red in the picture."""
     gold = ["t"] * 100_000
     found = [*gold[:50_000], "s", *gold[50_001:]]
     display = StripDisplay.from_predictions([gold], [found])
@@ -76,7 +76,7 @@ def test_an_error_is_seen_in_a_long_sequence():
     assert ((red - green > 60) & (red - blue > 60)).any()
 
 
-def test_steps_are_whole_numbers():
+def test_ticks_are_integers():
     display = StripDisplay.from_predictions([["t", "s", "t"]], [["t", "t", "t"]])
     assert all(tick == int(tick) for tick in display.ax_.get_xticks())
 
@@ -95,7 +95,7 @@ def test_from_estimator_on_given_axes():
     assert "two" not in [t.get_text() for t in ax.texts]
 
 
-def test_bad_input():
+def test_invalid_input():
     with pytest.raises(InputError, match="gold has 2 sequences but predicted has 1"):
         StripDisplay.from_predictions(GOLD, FOUND[:1])
     with pytest.raises(InputError, match="gold has 2 sequences but predicted has 1"):
@@ -106,7 +106,7 @@ def test_bad_input():
         StripDisplay.from_predictions(GOLD, [FOUND[0][:-1], FOUND[1]])
     with pytest.raises(InputError, match="no sequence to draw"):
         StripDisplay.from_predictions([], [])
-    with pytest.raises(InputError, match="lacks the label 's'"):
+    with pytest.raises(InputError, match="does not contain the label 's'"):
         StripDisplay.from_predictions(GOLD, FOUND, labels=["t"])
     with pytest.raises(InputError, match="2 sequences but 1 names"):
         StripDisplay.from_predictions(GOLD, FOUND, names=["one"])

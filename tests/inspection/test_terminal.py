@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.style import Style
 
 from seqlab.inspection import LabelStrip
-from seqlab.inspection.terminal import PALETTE, colours_of, confidence_style, kind_of
+from seqlab.inspection.terminal import PALETTE, assign_colours, confidence_style, phrase_type
 
 
 def shown(strip, width=60, color=None):
@@ -39,7 +39,7 @@ def test_plain_labels_without_confidence():
     assert text.splitlines() == ["the   dog", "━━━   ━━━", "DET   NOUN"]
 
 
-def test_neighbours_of_one_type_stay_apart():
+def test_adjacent_phrases_of_one_type_are_separate():
     lines = shown(LabelStrip(["a", "b"], ["B-NP", "B-NP"])).splitlines()
     assert lines[2].split() == ["NP", "NP"]
     joined = shown(LabelStrip(["a", "b"], ["B-NP", "I-NP"])).splitlines()
@@ -48,7 +48,7 @@ def test_neighbours_of_one_type_stay_apart():
     assert apart[2].split() == ["NP", "VP"]
 
 
-def test_long_sequences_go_on_below():
+def test_long_sequences_continue_below():
     words = [f"word{k}" for k in range(30)]
     text = shown(LabelStrip(words, ["B-X"] * 30), width=40)
     assert all(len(line) <= 40 for line in text.splitlines())
@@ -56,21 +56,21 @@ def test_long_sequences_go_on_below():
     assert all(word in text for word in words)
 
 
-def test_wide_characters_keep_columns():
+def test_wide_characters_are_aligned():
     lines = shown(LabelStrip(["東京", "x"], ["B-City", "O"])).splitlines()
     assert lines[1].startswith("━━━━")
 
 
-def test_nothing_to_show():
+def test_empty_sequence():
     assert shown(LabelStrip([], [])).strip() == ""
 
 
-def test_markup_in_words_is_text():
+def test_markup_in_words_is_not_interpreted():
     assert "[bold]" in shown(LabelStrip(["[bold]"], ["O"]))
 
 
-def test_colours_are_stable_styles():
-    assert colours_of(["I-B", "B-A", "O", "B-B"]) == {"A": PALETTE[0], "B": PALETTE[1]}
+def test_colours_are_deterministic_and_valid():
+    assert assign_colours(["I-B", "B-A", "O", "B-B"]) == {"A": PALETTE[0], "B": PALETTE[1]}
     for name in (*PALETTE, confidence_style(0.95), confidence_style(0.7), confidence_style(0.1)):
         assert Style.parse(name).color is not None
     assert "\x1b[" in shown(LabelStrip(["a"], ["B-A"], [0.4]), color="256")
@@ -80,5 +80,5 @@ def test_colours_are_stable_styles():
     ("label", "kind"),
     [("B-NP", "NP"), ("I-NP-SBJ", "NP-SBJ"), ("O", ""), ("NOUN", "NOUN"), ("X-Y", "X-Y")],
 )
-def test_kind_of(label, kind):
-    assert kind_of(label) == kind
+def test_phrase_type(label, kind):
+    assert phrase_type(label) == kind

@@ -1,4 +1,4 @@
-"""Weights by name."""
+"""Weights with names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def model(request):
     return models()[request.param]
 
 
-def test_each_label_looks_for_its_part_of_speech(model):
+def test_top_feature_of_each_label_is_its_part_of_speech(model):
     found = {one.label: one for one in top_features(model, 2)}
     for label, tag in (("N", "NN"), ("V", "VB")):
         assert any(feature.feature.endswith(f"={tag}") for feature in found[label].positive)
@@ -53,7 +53,7 @@ def test_each_label_looks_for_its_part_of_speech(model):
         assert len(one.positive) <= 2
 
 
-def test_weights_are_those_of_the_model():
+def test_weights_equal_those_of_the_model():
     crf = models()["crf"]
     names = feature_names(crf).tolist()
     coef = crf.coef_.toarray()
@@ -65,7 +65,7 @@ def test_weights_are_those_of_the_model():
             assert feature.weight == row[names.index(feature.feature)]
 
 
-def test_transitions_with_borders():
+def test_transitions_with_boundary():
     crf = models()["crf"]
     classes = crf.classes_.tolist()
     found = {(one.source, one.target): one.weight for one in top_transitions(crf)}
@@ -94,28 +94,28 @@ def test_models_without_transitions():
     assert transition_matrix(independent) is None
 
 
-def test_two_classes_of_scikit_learn():
+def test_two_classes_in_scikit_learn():
     labeler = IndependentLabeler(LogisticRegression()).fit(BAGS, [["N", "N", "V"], ["N", "V"]])
     noun, verb = top_features(labeler, 3)
     assert noun.negative[0].feature == verb.positive[0].feature
     assert noun.negative[0].weight == -verb.positive[0].weight
 
 
-def test_chosen_labels_and_errors():
+def test_selected_labels_and_errors():
     crf = models()["crf"]
     assert [one.label for one in top_features(crf, labels=["V", "D"])] == ["V", "D"]
-    with pytest.raises(InputError, match="no label 'X'; the model has D, N, V"):
+    with pytest.raises(InputError, match="the model has no label 'X'; its labels are D, N, V"):
         top_features(crf, labels=["X"])
     with pytest.raises(InputError, match="negative"):
         top_features(crf, -1)
     tree = IndependentLabeler(DecisionTreeClassifier()).fit(BAGS, LABELS)
     with pytest.raises(InputError, match="its estimator is a DecisionTreeClassifier"):
         top_features(tree)
-    with pytest.raises(InputError, match="is it fitted"):
+    with pytest.raises(InputError, match="call fit first"):
         top_features(IndependentLabeler(LogisticRegression()))
 
 
-def test_features_that_only_have_numbers():
+def test_features_without_names():
     X = [np.array([[1.0, 0.0], [0.0, 1.0]])]
     crf = LinearChainCRF(c2=0.1).fit(X, [["A", "B"]])
     assert feature_names(crf) is None

@@ -80,11 +80,11 @@ def _print_title(console: Any, number: int, title: str) -> None:
 
 def _make_data(console: Any) -> tuple[Any, Any]:
     from seqlab.datasets import make_addresses
-    from seqlab.inspection.terminal import LabelStrip, colours_of
+    from seqlab.inspection.terminal import LabelStrip, assign_colours
 
     train: Any = make_addresses(_N_TRAIN, random_state=0)
     test: Any = make_addresses(_N_TEST, random_state=1)
-    colours = colours_of(train.target_names)
+    colours = assign_colours(train.target_names)
     tokens = sum(map(len, train.data))
     for line in train.text[:3]:
         console.print(f"   [dim]{line}[/dim]", soft_wrap=True)
@@ -152,11 +152,11 @@ def _score(console: Any, tagger: Any, test: Any) -> None:
 
 
 def _tag(console: Any, tagger: Any) -> None:
-    from seqlab.inspection.terminal import LabelStrip, colours_of
+    from seqlab.inspection.terminal import LabelStrip, assign_colours
 
     X = [[(word,) for word in line.split()] for line in _NEW]
     codes = {label: code for code, label in enumerate(tagger.classes_.tolist())}
-    colours = colours_of(codes)
+    colours = assign_colours(codes)
     predictions = zip(X, tagger.predict(X), tagger.predict_proba(X), strict=True)
     for tokens, labels, proba in predictions:
         confidence = [float(proba[t, codes[label]]) for t, label in enumerate(labels.tolist())]
@@ -173,12 +173,12 @@ def _explain(console: Any, tagger: Any) -> None:
     from rich.text import Text
 
     from seqlab.inspection import top_features, top_transitions
-    from seqlab.inspection.terminal import colours_of, kind_of
+    from seqlab.inspection.terminal import assign_colours, phrase_type
 
-    colours = colours_of(tagger.classes_.tolist())
+    colours = assign_colours(tagger.classes_.tolist())
     console.print("   [dim]features with the largest weights for a label[/dim]")
     for one in top_features(tagger, 4, labels=_SHOWN_LABELS):
-        head = Text(one.label, colours[kind_of(one.label)])
+        head = Text(one.label, colours[phrase_type(one.label)])
         _print_wrapped(console, head, 13, [_weighted(f.feature, f.weight) for f in one.positive])
     console.print()
     console.print("   [dim]transitions from one label to the next[/dim]")

@@ -68,10 +68,10 @@ def print_features(console: Any, model: Any, top: int, labels: list[Any] | None 
     from rich.markup import escape
 
     from seqlab.inspection import top_features
-    from seqlab.inspection.terminal import colours_of, kind_of
+    from seqlab.inspection.terminal import assign_colours, phrase_type
 
     found = top_features(model, top, labels=labels)
-    colours = colours_of(map(str, model.classes_.tolist()))
+    colours = assign_colours(map(str, model.classes_.tolist()))
     widest = max(len(str(one.label)) for one in found)
     max_width = (console.width - widest - 26) // 2
     table = _console.plain_table()
@@ -81,7 +81,7 @@ def print_features(console: Any, model: Any, top: int, labels: list[Any] | None 
     table.add_column("negative features", no_wrap=True, overflow="ellipsis", max_width=max_width)
     table.add_column("", justify="right", style="indian_red", min_width=6)
     for one in found:
-        style = colours.get(kind_of(str(one.label)), "")
+        style = colours.get(phrase_type(str(one.label)), "")
         n_rows = max(len(one.positive), len(one.negative), 1)
         for row in range(n_rows):
             cells = []

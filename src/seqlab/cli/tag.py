@@ -131,10 +131,10 @@ def tag(
 
 def _print_strips(predictor: Any, sequences: Any, source: Any) -> None:
     from seqlab.cli._input import iter_chunks
-    from seqlab.inspection.terminal import LabelStrip, colours_of
+    from seqlab.inspection.terminal import LabelStrip, assign_colours
 
     console = _console.stdout()
-    colours = colours_of(map(str, predictor.classes))
+    colours = assign_colours(map(str, predictor.classes))
     for chunk in iter_chunks(sequences, source):
         predictions: list[Prediction] = predictor.predict(chunk, source.name)
         sequence: InputSequence

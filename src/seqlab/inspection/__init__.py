@@ -1,6 +1,6 @@
-"""Why and how sure: weights by name, label strips for the terminal, plots.
+"""Weights with feature names, label strips for the terminal, and plots.
 
-Nothing here needs matplotlib before something is plotted.
+matplotlib is imported only when something is plotted.
 """
 
 from seqlab.inspection.displays import ConfusionDisplay, HistoryDisplay, TransitionDisplay

@@ -1,4 +1,4 @@
-"""What the displays share: matplotlib, asked for when something is plotted, and the look of heat maps."""
+"""Code that the displays share: import matplotlib on demand, create axes, draw heat maps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 INK, GREY, BLUE, ORANGE = "#22303c", "#8a97a3", "#1f77b4", "#d9792b"
-_TEXT_LABELS = 24  # beyond so many labels, cells hold no numbers
+_MAX_TEXT_LABELS = 24  # with more labels, the cells are too small for numbers
 
 
 def pyplot() -> Any:
-    """`matplotlib.pyplot`, or an error that names the extra."""
+    """Import `matplotlib.pyplot`; the error names the extra to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -21,8 +21,8 @@ def pyplot() -> Any:
     return plt
 
 
-def axes_and_figure(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
-    """The axes given and their figure, or new ones of a size in inches."""
+def get_axes(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
+    """Return the given axes and their figure, or new ones with a size in inches."""
     if ax is not None:
         return ax, ax.figure
     figure, ax = pyplot().subplots(figsize=size, layout="constrained")
@@ -38,8 +38,8 @@ def heat_map(
     texts: Sequence[Sequence[str]] | None,
     **image: Any,
 ) -> Any:
-    """Draw a matrix with its labels; the numbers in its cells where they fit."""
-    ax.set_facecolor("#f4f5f6")  # what is masked
+    """Draw a matrix with its labels, and texts in its cells if they fit."""
+    ax.set_facecolor("#f4f5f6")  # colour of missing values
     drawn = ax.imshow(values, aspect="equal", **image)
     small = 9 if len(columns) <= 14 else 8.5
     ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
@@ -54,7 +54,7 @@ def heat_map(
     ax.tick_params(which="minor", length=0)
     for side in ax.spines.values():
         side.set_visible(False)
-    if texts is not None and max(len(rows), len(columns)) <= _TEXT_LABELS:
+    if texts is not None and max(len(rows), len(columns)) <= _MAX_TEXT_LABELS:
         for i, line in enumerate(texts):
             for j, text in enumerate(line):
                 if text:
@@ -72,6 +72,6 @@ def heat_map(
     return drawn
 
 
-def side_of(n_labels: int) -> float:
-    """Inches for a square heat map of so many labels."""
+def heat_map_size(n_labels: int) -> float:
+    """Side length in inches of a square heat map."""
     return float(np.clip(0.42 * n_labels + 2.2, 4.2, 14.0))

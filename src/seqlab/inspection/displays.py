@@ -1,13 +1,13 @@
-"""Plots in scikit-learn's manner: Display classes with ``from_estimator``, ``from_predictions``, ``plot``.
+"""Display classes like those of scikit-learn, with ``from_estimator``, ``from_predictions`` and ``plot``.
 
 `TransitionDisplay`
-    heat map of the weights from one label to the next;
+    heat map of the transition weights between labels;
 `HistoryDisplay`
-    objective over iterations or seconds, the estimated distance from the optimum below it;
+    objective over iterations or seconds, with the estimated gap to the optimum below;
 `ConfusionDisplay`
-    gold against predicted labels.
+    heat map of gold and predicted labels.
 
-They need matplotlib (``pip install 'seqlab[report]'``), asked for when something is plotted.
+They need matplotlib (``pip install 'seqlab[report]'``), which is imported when something is plotted.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from seqlab.inspection._plotting import (
     GREY,
     INK,
     ORANGE,
-    axes_and_figure,
+    get_axes,
     heat_map,
+    heat_map_size,
     pyplot,
-    side_of,
 )
 from seqlab.inspection.weights import END, START, label_order, transition_matrix
 
 
 class TransitionDisplay:
-    """Weights from one label to the next, as a heat map.
+    """Heat map of the transition weights between labels.
 
     Parameters
     ----------
     weights : array of shape (n_rows, n_columns)
-        ``weights[i, j]`` is from ``sources[i]`` to ``targets[j]``; NaN where there is none.
+        ``weights[i, j]`` is from ``sources[i]`` to ``targets[j]``; NaN if there is no weight.
     sources, targets : sequences of labels
         Names of rows and columns.
 
@@ -80,9 +80,9 @@ class TransitionDisplay:
         ----------
         estimator : fitted estimator
         labels : sequence of labels, optional
-            Only these, in this order; by default all, phrase types together and ``O`` last.
+            Only these labels, in this order; by default all, grouped by phrase type, ``O`` last.
         boundary : bool, default=True
-            Show the weights of the first and last label too.
+            Also show the weights of the first and last label.
         ax : matplotlib Axes, optional
         **options
             See `plot`.
@@ -94,7 +94,7 @@ class TransitionDisplay:
         shown = label_order(classes) if labels is None else list(labels)
         unknown = [label for label in shown if label not in classes]
         if unknown:
-            raise InputError(f"no label {unknown[0]!r} in this model")
+            raise InputError(f"the model has no label {unknown[0]!r}")
         places = [classes.index(label) for label in shown]
         weights = np.where(matrix == 0.0, np.nan, matrix)
         if boundary:
@@ -109,20 +109,20 @@ class TransitionDisplay:
     def plot(
         self, ax: Any = None, *, cmap: str = "RdBu", values: bool = True, colorbar: bool = True
     ) -> TransitionDisplay:
-        """Draw it.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            New ones by default.
+            By default, new axes are created.
         cmap : str, default="RdBu"
-            Colour map with 0 in the middle.
+            Diverging colour map; its centre is 0.
         values : bool, default=True
-            Write the weights into the cells, where there are not too many.
+            Write the weights into the cells, unless there are too many.
         colorbar : bool, default=True
         """
-        side = side_of(len(self.sources))
-        self.ax_, self.figure_ = axes_and_figure(ax, (side + 0.8, side))
+        side = heat_map_size(len(self.sources))
+        self.ax_, self.figure_ = get_axes(ax, (side + 0.8, side))
         bound = float(np.nanmax(np.abs(self.weights))) if np.isfinite(self.weights).any() else 1.0
         texts = [
             [f"{w:.1f}".replace("-0.0", "0.0") if np.isfinite(w) else "" for w in row]
@@ -149,21 +149,21 @@ class TransitionDisplay:
 
 
 class HistoryDisplay:
-    """Objective of a fit over its iterations, with the estimated distance from the optimum where known.
+    """Objective of a fit over its iterations, with the estimated gap to the optimum if it is known.
 
     Parameters
     ----------
     history : dict of str to list
-        ``iteration``, ``objective``, ``seconds`` and perhaps ``gap``; what ``history_`` holds.
+        ``iteration``, ``objective``, ``seconds`` and optionally ``gap``, as in ``history_``.
     name : str, optional
-        Of the curve.
+        Name of the curve.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the objective.
+        Axes of the objective.
     gap_ax_ : matplotlib Axes or None
-        Of the gap, below; None where none was recorded or `ax` was given.
+        Axes of the gap, below; None if no gap was recorded or `ax` was given.
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
     """
@@ -192,21 +192,21 @@ class HistoryDisplay:
     def plot(
         self, ax: Any = None, *, x: str = "iteration", log: bool | None = None, **line: Any
     ) -> HistoryDisplay:
-        """Draw it.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Draws the objective only. By default new axes, with the gap below where there is one.
+            Axes for the objective only. By default new axes, with the gap below if it is known.
         x : {"iteration", "seconds"}, default="iteration"
         log : bool, optional
-            Logarithmic axis of the objective; by default where it falls by more than 20 times.
+            Logarithmic axis for the objective; by default if it falls by a factor of more than 20.
         **line
-            Passed on to ``Axes.plot``.
+            Passed to ``Axes.plot``.
         """
         if x not in ("iteration", "seconds"):
             raise InputError(f"x must be 'iteration' or 'seconds', not {x!r}")
-        along, objective = self.history[x], np.asarray(self.history["objective"])
+        xs, objective = self.history[x], np.asarray(self.history["objective"])
         gap = np.asarray(self.history.get("gap", []), dtype=np.float64)
         has_gap = ax is None and gap.size > 0 and bool(np.isfinite(gap).all())
         self.gap_ax_: Any = None
@@ -220,16 +220,16 @@ class HistoryDisplay:
                 gridspec_kw={"height_ratios": [3, 2]},
             )
         else:
-            self.ax_, self.figure_ = axes_and_figure(ax, (6.4, 3.4))
+            self.ax_, self.figure_ = get_axes(ax, (6.4, 3.4))
         style = {"color": BLUE, "linewidth": 1.8, **line}
-        (self.line_,) = self.ax_.plot(along, objective, label=self.name, **style)
+        (self.line_,) = self.ax_.plot(xs, objective, label=self.name, **style)
         positive = bool((objective > 0).all())
         if log or (log is None and positive and objective[0] > 20 * objective.min()):
             self.ax_.set_yscale("log")
         self.ax_.set_ylabel("objective", color=INK)
         self.ax_.annotate(
             f"{objective[-1]:,.6g}",
-            (along[-1], objective[-1]),
+            (xs[-1], objective[-1]),
             xytext=(0, 6),
             textcoords="offset points",
             ha="right",
@@ -238,25 +238,25 @@ class HistoryDisplay:
         )
         if has_gap:
             relative = gap / np.maximum(np.abs(objective), np.finfo(float).tiny)
-            self.gap_ax_.semilogy(along, relative, color=ORANGE, linewidth=1.5)
+            self.gap_ax_.semilogy(xs, relative, color=ORANGE, linewidth=1.5)
             self.gap_ax_.set_ylabel("relative gap", color=INK)
         lowest = self.gap_ax_ if has_gap else self.ax_
         lowest.set_xlabel(x, color=INK)
-        for one in (self.ax_, self.gap_ax_):
-            if one is not None:
-                _calm(one)
+        for axes in (self.ax_, self.gap_ax_):
+            if axes is not None:
+                _simplify(axes)
         if self.name and ax is None:
             self.ax_.set_title(self.name, loc="left", fontsize=11, color=INK)
         return self
 
 
 class ConfusionDisplay:
-    """Gold against predicted labels, as a heat map.
+    """Heat map of gold and predicted labels.
 
     Parameters
     ----------
     matrix : array of shape (n_labels, n_labels)
-        Steps with gold label i (row) and predicted label j (column).
+        Number of steps with gold label i (row) and predicted label j (column).
     labels : sequence of labels
 
     Attributes
@@ -302,7 +302,7 @@ class ConfusionDisplay:
         ----------
         y_true, y_pred : lists of label sequences
         labels : sequence of labels, optional
-            Only these, in this order; by default all, phrase types together and ``O`` last.
+            Only these labels, in this order; by default all, grouped by phrase type, ``O`` last.
         ax : matplotlib Axes, optional
         **options
             See `plot`.
@@ -323,20 +323,20 @@ class ConfusionDisplay:
         values: bool = True,
         colorbar: bool = True,
     ) -> ConfusionDisplay:
-        """Draw it.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
         normalize : bool, default=True
-            Colour by the share of each gold label; the numbers in the cells are counts all the same.
+            Colour by the share of the gold label; the numbers in the cells are always counts.
         cmap : str, default="Blues"
         values : bool, default=True
-            Write the counts into the cells, where there are not too many.
+            Write the counts into the cells, unless there are too many.
         colorbar : bool, default=True
         """
-        side = side_of(len(self.labels))
-        self.ax_, self.figure_ = axes_and_figure(ax, (side + 0.8, side))
+        side = heat_map_size(len(self.labels))
+        self.ax_, self.figure_ = get_axes(ax, (side + 0.8, side))
         counts = np.asarray(self.matrix, dtype=np.float64)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
         shown = shares if normalize else counts
@@ -349,7 +349,7 @@ class ConfusionDisplay:
             names,
             texts=texts if values else None,
             cmap=cmap,
-            # The square root lets rare errors show beside the diagonal.
+            # The square root makes rare errors visible beside the diagonal.
             norm=_root_norm(1.0 if normalize else max(float(counts.max()), 1.0)),
         )
         self.ax_.set_ylabel("gold", color=GREY)
@@ -369,8 +369,8 @@ def _root_norm(top: float) -> Any:
     return PowerNorm(0.5, vmin=0.0, vmax=top)
 
 
-def _calm(ax: Any) -> None:
-    """Axes without a box, with a faint grid."""
+def _simplify(ax: Any) -> None:
+    """Remove the box around the axes and add a light grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):

@@ -1,8 +1,7 @@
-"""StripDisplay: gold and predicted labels as bars over long sequences.
+"""StripDisplay: gold and predicted labels of long sequences as bars.
 
-Where labels come in runs (the parts of a mail, the phases of a day), people look at runs, not at steps: bars
-for each sequence, gold above predicted, show at a glance where borders are early or late, what is missed and
-where a labeling flickers.
+If labels come in runs (the parts of a mail, the activities of a day), bars for each sequence, gold above
+predicted, show which runs start early or late, which are missed, and where labels change too often.
 """
 
 from __future__ import annotations
@@ -13,34 +12,34 @@ from typing import Any
 import numpy as np
 
 from seqlab.data.errors import InputError
-from seqlab.inspection._plotting import GREY, INK, axes_and_figure, pyplot
+from seqlab.inspection._plotting import GREY, INK, get_axes, pyplot
 from seqlab.inspection.weights import label_order
 from seqlab.metrics import label_runs
 
-# Told apart by the colour-blind too (Okabe & Ito 2008), pale grey first for the background label.
+# Distinguishable for colour-blind readers too (Okabe & Ito 2008); light grey is for the background label.
 COLOURS = (
     "#cfd6dc", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
     "#e69f00", "#56b4e9", "#b0a800", "#7a5195", "#5a6772",
 )  # fmt: skip
-# Labels beyond the tenth: the same colours again, hatched.
+# From the eleventh label on, the colours repeat with a hatch.
 HATCHES = (None, "////", "....", "xxxx")
 _WRONG = "#c1121f"
-_HAIRLINE = 0.5  # points; a wrong step of a hundred thousand would be too thin to see
-_BAR, _GAP, _BETWEEN = 0.34, 0.11, 0.34  # heights in a lane; errors are drawn in the gap
+_MIN_ERROR_WIDTH = 0.5  # points; otherwise one wrong step in 100,000 would be invisible
+_BAR, _GAP, _BETWEEN = 0.34, 0.11, 0.34  # heights in a row; errors are drawn in the gap
 
 
 class StripDisplay:
-    """Bars of labels, one lane per sequence: gold above, each prediction below, errors underlined.
+    """Bars of labels, one row per sequence: gold above, predictions below, errors underlined.
 
     Parameters
     ----------
     strips : dict of str to list of label sequences
-        The labelings, from top to bottom; the first is the gold one where there are more.
+        The labelings, from top to bottom; if there are several, the first is the gold one.
     names : list of str, optional
-        Names of the sequences; their numbers by default.
+        Names of the sequences; by default their numbers.
     labels : sequence of labels, optional
-        Order of the legend, the first one in pale grey; by default the most frequent one first. Labels
-        beyond the tenth take the colours again, hatched.
+        Order of the legend, the first label in light grey; by default the most frequent label comes
+        first. From the eleventh label on, the colours repeat with a hatch.
 
     Attributes
     ----------
@@ -77,10 +76,10 @@ class StripDisplay:
         ----------
         y_true : list of label sequences
         y_pred : list of label sequences, or dict of name to such lists
-            One labeling or several to compare, each by its name.
+            One labeling, or several with their names.
         ax : matplotlib Axes, optional
         **options
-            ``names``, ``labels`` of the display and what `plot` takes.
+            ``names`` and ``labels`` of the display, and the parameters of `plot`.
         """
         found = dict(y_pred) if isinstance(y_pred, dict) else {"predicted": y_pred}
         names, labels = options.pop("names", None), options.pop("labels", None)
@@ -90,7 +89,7 @@ class StripDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
     ) -> StripDisplay:
-        """Plot the labels that a fitted model gives beside the gold ones.
+        """Plot gold labels and the labels predicted by a fitted model.
 
         Parameters
         ----------
@@ -103,17 +102,16 @@ class StripDisplay:
         return cls.from_predictions(y, estimator.predict(X), ax=ax, **options)
 
     def plot(self, ax: Any = None, *, max_sequences: int = 12, errors: bool = True) -> StripDisplay:
-        """Draw it.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            New ones by default.
+            By default, new axes are created.
         max_sequences : int, default=12
-            Draw the first so many sequences only.
+            Draw only this many sequences, from the first.
         errors : bool, default=True
-            Underline steps whose label differs from the gold one in red, each visible however long
-            the sequence.
+            Underline wrong steps in red; each one is visible, even in a long sequence.
         """
         kinds = list(self.strips)
         self._check_counts()
@@ -122,26 +120,26 @@ class StripDisplay:
         names = list(self.names or [f"sequence {i}" for i in range(n_sequences)])[:n_sequences]
         if len(names) != n_sequences:
             raise InputError(f"there are {n_sequences} sequences but {len(names)} names")
-        looks = self._looks(shown)
-        lane = len(kinds) * (_BAR + _GAP) + _BETWEEN
-        height = 0.9 + 0.62 * n_sequences * lane
-        self.ax_, self.figure_ = axes_and_figure(ax, (8.4, min(height, 16.0)))
+        styles = self._styles(shown)
+        row_height = len(kinds) * (_BAR + _GAP) + _BETWEEN
+        height = 0.9 + 0.62 * n_sequences * row_height
+        self.ax_, self.figure_ = get_axes(ax, (8.4, min(height, 16.0)))
         self.bars_: list[Any] = []
         middles, ticks = [], []
         for i in range(n_sequences):
-            top = i * lane
+            top = i * row_height
             for k, kind in enumerate(kinds):
                 y = top + k * (_BAR + _GAP)
-                self._draw_strip(shown[kind][i], y, looks)
+                self._draw_strip(shown[kind][i], y, styles)
                 ticks.append((y + _BAR / 2, kind))
                 if errors and k:
                     self._underline(shown[kinds[0]][i], shown[kind][i], y + _BAR)
             middles.append(top + len(kinds) * (_BAR + _GAP) / 2)
-        self._finish(names, middles, ticks, n_sequences * lane - _BETWEEN, looks, shown)
+        self._finish(names, middles, ticks, n_sequences * row_height - _BETWEEN, styles, shown)
         return self
 
     def _check_counts(self) -> None:
-        """As many sequences in each labeling, those that are not drawn included."""
+        """Check that all labelings have the same number of sequences, including those not drawn."""
         first, *others = self.strips
         for kind in others:
             if len(self.strips[kind]) != len(self.strips[first]):
@@ -167,45 +165,45 @@ class StripDisplay:
                     )
         return len(lengths)
 
-    def _looks(self, shown: dict[str, list[Any]]) -> dict[Any, dict[str, Any]]:
+    def _styles(self, shown: dict[str, list[Any]]) -> dict[Any, dict[str, Any]]:
         """Colour and hatch of each label."""
         gold = next(iter(shown.values()))
         counts: dict[Any, int] = {}
         for part in [labels for labelings in shown.values() for labels in labelings]:
-            for label in _plain(part):
+            for label in _to_list(part):
                 counts.setdefault(label, 0)
         for labels in gold:
-            for label in _plain(labels):
+            for label in _to_list(labels):
                 counts[label] += 1
         order = list(self.labels) if self.labels is not None else label_order(counts)
         missing = [label for label in counts if label not in order]
         if missing:
-            raise InputError(f"labels= lacks the label {missing[0]!r}")
+            raise InputError(f"labels= does not contain the label {missing[0]!r}")
         if self.labels is None:
             background = max(order, key=lambda label: counts[label])
             order = [background, *[label for label in order if label != background]]
-        looks = {}
+        styles = {}
         for k, label in enumerate(order):
-            turn, colour = divmod(k, len(COLOURS))
-            looks[label] = {"facecolor": COLOURS[colour], "linewidth": 0}
-            if turn:
-                looks[label] |= {"hatch": HATCHES[turn % len(HATCHES)], "edgecolor": "white"}
-        return looks
+            cycle, colour = divmod(k, len(COLOURS))
+            styles[label] = {"facecolor": COLOURS[colour], "linewidth": 0}
+            if cycle:
+                styles[label] |= {"hatch": HATCHES[cycle % len(HATCHES)], "edgecolor": "white"}
+        return styles
 
-    def _draw_strip(self, labels: Any, y: float, looks: dict[Any, dict[str, Any]]) -> None:
+    def _draw_strip(self, labels: Any, y: float, styles: dict[Any, dict[str, Any]]) -> None:
         spans: dict[Any, list[tuple[int, int]]] = {}
-        for run in label_runs(_plain(labels)):
+        for run in label_runs(_to_list(labels)):
             spans.setdefault(run.label, []).append((run.start, run.stop - run.start))
         for label, parts in spans.items():
-            bars = self.ax_.broken_barh(parts, (y, _BAR), **looks[label])
+            bars = self.ax_.broken_barh(parts, (y, _BAR), **styles[label])
             self.bars_.append(bars)
 
     def _underline(self, gold: Any, found: Any, y: float) -> None:
-        wrong = np.array([a != b for a, b in zip(_plain(gold), _plain(found), strict=True)])
+        wrong = np.array([a != b for a, b in zip(_to_list(gold), _to_list(found), strict=True)])
         parts = [(r.start, r.stop - r.start) for r in label_runs(wrong) if r.label]
         if parts:
             self.ax_.broken_barh(
-                parts, (y, 0.07), facecolor=_WRONG, edgecolor=_WRONG, linewidth=_HAIRLINE
+                parts, (y, 0.07), facecolor=_WRONG, edgecolor=_WRONG, linewidth=_MIN_ERROR_WIDTH
             )
 
     def _finish(
@@ -214,7 +212,7 @@ class StripDisplay:
         middles: list[float],
         ticks: list[tuple[float, str]],
         bottom: float,
-        looks: dict[Any, dict[str, Any]],
+        styles: dict[Any, dict[str, Any]],
         shown: dict[str, list[Any]],
     ) -> None:
         longest = max(len(labels) for labels in next(iter(shown.values())))
@@ -242,13 +240,13 @@ class StripDisplay:
             ax.spines[side].set_visible(False)
         ax.spines["bottom"].set_color(GREY)
         patch = pyplot().Rectangle
-        handles = [patch((0, 0), 1, 1, **look) for look in looks.values()]
+        handles = [patch((0, 0), 1, 1, **style) for style in styles.values()]
         ax.legend(
             handles,
-            [str(label) for label in looks],
+            [str(label) for label in styles],
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
-            ncols=min(len(looks), 6),
+            ncols=min(len(styles), 6),
             frameon=False,
             fontsize=8.5,
             handlelength=1.0,
@@ -257,5 +255,5 @@ class StripDisplay:
         )
 
 
-def _plain(labels: Any) -> list[Any]:
+def _to_list(labels: Any) -> list[Any]:
     return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

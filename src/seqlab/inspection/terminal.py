@@ -1,4 +1,4 @@
-"""Label strips: a labelled sequence in the terminal, phrases in colour, confidence below.
+"""Label strips: a labelled sequence in the terminal, with coloured phrases and their probability.
 
 ::
 
@@ -7,8 +7,8 @@
     HouseNumber  Street           City
      99%          98%              71%
 
-A solid line is sure, a dashed one doubtful (below 90 %), a dotted one a guess (below 60 %): it reads
-the same without colours.
+A solid line means a probability of at least 90 %, a dashed line 60 to 90 %, a dotted line below 60 %: the
+strip is readable without colours too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-SURE, DOUBTFUL = 0.9, 0.6
-# Told apart on dark and on light grounds, and mostly by the colour-blind as well.
+HIGH_CONFIDENCE, LOW_CONFIDENCE = 0.9, 0.6
+# Distinguishable on dark and on light backgrounds, and mostly for colour-blind readers too.
 PALETTE = (
     "dodger_blue1",
     "dark_orange3",
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
     ----------
     words : list of str
     kind : str
-        Name of the phrase type or label; empty for ``O``.
+        Phrase type, or label if it is not a tag; empty for ``O``.
     confidence : list of float or None
         Probability of the label of each word.
     """
@@ -64,14 +64,14 @@ class LabelStrip:
     ----------
     words : sequence of str
     labels : sequence of str
-        Tags of a scheme (``B-Street``, ``I-Street``, ``O``) make phrases; other labels stand for
-        themselves.
+        Tags of a scheme (``B-Street``, ``I-Street``, ``O``) are joined to phrases; other labels are
+        shown one by one.
     confidence : sequence of float, optional
         Probability of each label.
     colours : dict of str to str, optional
-        Style of each phrase type; see `colours_of`.
+        Style of each phrase type; see `assign_colours`.
     wrap : bool, default=True
-        Go on in a new strip at the end of the line.
+        Continue in a new strip at the end of the line.
 
     Examples
     --------
@@ -95,7 +95,9 @@ class LabelStrip:
         wrap: bool = True,
     ) -> None:
         self.cells = list(_cells(words, [str(label) for label in labels], confidence))
-        self.colours = colours_of(str(label) for label in labels) if colours is None else colours
+        self.colours = (
+            assign_colours(str(label) for label in labels) if colours is None else colours
+        )
         self.wrap = wrap
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -135,20 +137,20 @@ class LabelStrip:
             yield row
 
 
-def colours_of(labels: Iterable[str]) -> dict[str, str]:
-    """A colour for each phrase type (or label), the same for the same set of labels.
+def assign_colours(labels: Iterable[str]) -> dict[str, str]:
+    """Assign a colour to each phrase type or label; the same set of labels gets the same colours.
 
     Examples
     --------
-    >>> colours_of(["B-City", "I-City", "B-Street", "O"])
+    >>> assign_colours(["B-City", "I-City", "B-Street", "O"])
     {'City': 'dodger_blue1', 'Street': 'dark_orange3'}
     """
-    kinds = sorted({kind for kind in map(kind_of, labels) if kind})
+    kinds = sorted({kind for kind in map(phrase_type, labels) if kind})
     return {kind: PALETTE[number % len(PALETTE)] for number, kind in enumerate(kinds)}
 
 
-def kind_of(label: str) -> str:
-    """The phrase type of a tag, the label itself if it is no tag, nothing for ``O``."""
+def phrase_type(label: str) -> str:
+    """Return the phrase type of a tag, or the label if it is not a tag; empty for ``O``."""
     letter, hyphen, kind = label.partition("-")
     if hyphen and kind and len(letter) == 1 and letter in _LETTERS:
         return kind
@@ -156,27 +158,27 @@ def kind_of(label: str) -> str:
 
 
 def confidence_style(probability: float) -> str:
-    """Style of a probability: calm if sure, yellow if doubtful, red if a guess."""
-    if probability >= SURE:
+    """Style of a probability: green if it is high, yellow if medium, red if low."""
+    if probability >= HIGH_CONFIDENCE:
         return "green3"
-    return "gold3" if probability >= DOUBTFUL else "bold red1"
+    return "gold3" if probability >= LOW_CONFIDENCE else "bold red1"
 
 
 def _cells(
     words: Sequence[str], labels: list[str], confidence: Sequence[float] | None
 ) -> Iterator[Cell]:
-    starts = [0, *(t for t in range(1, len(labels)) if _begins(labels[t - 1], labels[t]))]
+    starts = [0, *(t for t in range(1, len(labels)) if _starts_cell(labels[t - 1], labels[t]))]
     if not labels:
         return
     for start, stop in pairwise([*starts, len(labels)]):
-        sure = None if confidence is None else [float(p) for p in confidence[start:stop]]
-        yield Cell([str(word) for word in words[start:stop]], kind_of(labels[start]), sure)
+        part = None if confidence is None else [float(p) for p in confidence[start:stop]]
+        yield Cell([str(word) for word in words[start:stop]], phrase_type(labels[start]), part)
 
 
-def _begins(before: str, label: str) -> bool:
-    """Whether a new cell begins at a label: not inside a phrase of one type."""
+def _starts_cell(before: str, label: str) -> bool:
+    """Whether a label starts a new cell, that is, does not continue a phrase."""
     letter, hyphen, kind = label.partition("-")
-    inside = hyphen and letter in ("I", "E", "L") and kind_of(before) == kind
+    inside = hyphen and letter in ("I", "E", "L") and phrase_type(before) == kind
     return not inside
 
 
@@ -192,9 +194,9 @@ def _strip(cell: Cell, style: str, width: int) -> Text:
     strip = Text(style=style)
     if cell.kind:
         for number, word in enumerate(cell.words):
-            sure = 1.0 if cell.confidence is None else cell.confidence[number]
-            line = "━" if sure >= SURE else "╍" if sure >= DOUBTFUL else "┈"
-            joint = " " if number else ""
-            strip.append(joint + line * Text(word).cell_len)
+            proba = 1.0 if cell.confidence is None else cell.confidence[number]
+            line = "━" if proba >= HIGH_CONFIDENCE else "╍" if proba >= LOW_CONFIDENCE else "┈"
+            space = " " if number else ""
+            strip.append(space + line * Text(word).cell_len)
     strip.append(" " * (width - strip.cell_len))
     return strip

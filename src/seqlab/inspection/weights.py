@@ -1,8 +1,8 @@
-"""Weights of linear models by name: what each label looks for, which transitions it likes.
+"""Weights of linear models with names: the strongest features and transitions of each label.
 
-For a chain model the score of a labeling is a sum of ``coef_[label, feature]`` over the features of each
-step, ``transitions_[from, to]`` over neighbours, and ``start_`` and ``end_`` at the borders. A weight of
-0.7 doubles the odds.
+In a chain model the score of a labeling is the sum of ``coef_[label, feature]`` over the features of each
+step, ``transitions_[from, to]`` over pairs of neighbouring steps, ``start_`` of the first label and ``end_``
+of the last. A weight of 0.7 doubles the odds.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class FeatureWeight(NamedTuple):
 
 
 class LabelFeatures(NamedTuple):
-    """The features that speak for and against a label, strongest first.
+    """The features with the largest positive and negative weights for a label, strongest first.
 
     Attributes
     ----------
     label : label
     positive, negative : list of FeatureWeight
     n_weights : int
-        Features with a weight other than 0.
+        Number of features with a weight other than 0.
     """
 
     label: Any
@@ -51,7 +51,7 @@ class LabelFeatures(NamedTuple):
 
 
 class TransitionWeight(NamedTuple):
-    """Weight of a step from one label to the next; ``<start>`` and ``<end>`` stand for the borders.
+    """Weight of a transition between labels; ``<start>`` and ``<end>`` mean the ends of a sequence.
 
     Attributes
     ----------
@@ -67,16 +67,16 @@ class TransitionWeight(NamedTuple):
 def top_features(
     model: Any, n: int = 10, *, labels: Iterable[Any] | None = None
 ) -> list[LabelFeatures]:
-    """Strongest features of each label.
+    """Find the strongest features of each label.
 
     Parameters
     ----------
     model : fitted Tagger or labeler with linear weights
         `LinearChainCRF`, `StructuredPerceptron`, `IndependentLabeler` with a linear classifier.
     n : int, default=10
-        Features wanted on each side.
+        Number of positive and of negative features.
     labels : iterable of labels, optional
-        Only these, in this order; by default all, phrase types together and ``O`` last.
+        Only these labels, in this order; by default all, grouped by phrase type, ``O`` last.
 
     Returns
     -------
@@ -100,13 +100,13 @@ def top_features(
     for label in label_order(classes) if labels is None else labels:
         row = _row(coef, _position(classes, label))
         order = np.argsort(row, kind="stable")
-        best = [int(k) for k in order[::-1][:n] if row[k] > 0]
-        worst = [int(k) for k in order[:n] if row[k] < 0]
+        positive = [int(k) for k in order[::-1][:n] if row[k] > 0]
+        negative = [int(k) for k in order[:n] if row[k] < 0]
         found.append(
             LabelFeatures(
                 label,
-                [FeatureWeight(_name(names, k), float(row[k])) for k in best],
-                [FeatureWeight(_name(names, k), float(row[k])) for k in worst],
+                [FeatureWeight(_name(names, k), float(row[k])) for k in positive],
+                [FeatureWeight(_name(names, k), float(row[k])) for k in negative],
                 int(np.count_nonzero(row)),
             )
         )
@@ -116,13 +116,13 @@ def top_features(
 def top_transitions(
     model: Any, n: int | None = None, *, boundary: bool = True
 ) -> list[TransitionWeight]:
-    """Transitions from the most liked to the most disliked; those without a weight are left out.
+    """Sort transitions from the largest to the smallest weight; those without a weight are left out.
 
     Parameters
     ----------
     model : fitted Tagger or chain labeler
     n : int, optional
-        Give the ``n`` most liked and the ``n`` most disliked only.
+        Only the ``n`` largest positive and the ``n`` largest negative weights.
     boundary : bool, default=True
         Include the weights of the first and last label.
 
@@ -140,8 +140,8 @@ def top_transitions(
     weights = matrix[sources, targets]
     order = np.argsort(-weights, kind="stable")
     if n is not None and order.size > 2 * n:
-        liked, disliked = order[:n], order[order.size - n :]
-        order = np.concatenate([liked[weights[liked] > 0], disliked[weights[disliked] < 0]])
+        high, low = order[:n], order[order.size - n :]
+        order = np.concatenate([high[weights[high] > 0], low[weights[low] < 0]])
     # With boundary, row n_labels is <start> and column n_labels is <end>.
     last = len(classes)
     return [
@@ -155,17 +155,18 @@ def top_transitions(
 
 
 def transition_matrix(model: Any, *, boundary: bool = False) -> NDArray[np.float64] | None:
-    """Weights from one label (row) to the next (column).
+    """Transition weights from one label (row) to the next (column).
 
     Parameters
     ----------
     model : fitted Tagger or labeler
     boundary : bool, default=False
-        Add a last row, from the start, and a last column, to the end.
+        Add a last row for the start and a last column for the end of a sequence.
 
     Returns
     -------
-    array of shape (n_labels, n_labels), or one more each way with `boundary`; None without transitions
+    array of shape (n_labels, n_labels), or (n_labels + 1, n_labels + 1) with `boundary`, or None
+        None if the model has no transitions.
     """
     labeler = _labeler(model)
     if getattr(labeler, "transitions_", None) is None:
@@ -176,22 +177,24 @@ def transition_matrix(model: Any, *, boundary: bool = False) -> NDArray[np.float
     n_labels = inner.shape[0]
     matrix = np.zeros((n_labels + 1, n_labels + 1))
     matrix[:-1, :-1] = inner
-    for border, part in (("start_", matrix[-1, :-1]), ("end_", matrix[:-1, -1])):
-        values = getattr(labeler, border, None)
+    for name, part in (("start_", matrix[-1, :-1]), ("end_", matrix[:-1, -1])):
+        values = getattr(labeler, name, None)
         if values is not None:
             part[:] = np.asarray(values)
     return matrix
 
 
 def feature_names(model: Any) -> NDArray[np.object_] | None:
-    """Names of the features of a fitted model; None where they only have numbers."""
+    """Names of the features of a fitted model; None if they have only numbers."""
     labeler, inner = _labeler(model), getattr(model, "labeler_", None)
     stacked = next((one for one in (model, inner) if hasattr(one, "n_opinions_")), None)
     for holder in (getattr(model, "features_", None), getattr(labeler, "vectorizer_", None)):
         if holder is not None and hasattr(holder, "get_feature_names_out"):
             names = holder.get_feature_names_out()
             if stacked is not None and holder is not getattr(labeler, "vectorizer_", None):
-                names = stacked.get_feature_names_out(names)  # and those of the first stage
+                names = stacked.get_feature_names_out(
+                    names
+                )  # adds the predictions of the first stage
             return np.asarray(names, dtype=object)
     if stacked is not None:
         return stacked.get_feature_names_out()
@@ -200,7 +203,7 @@ def feature_names(model: Any) -> NDArray[np.object_] | None:
 
 
 def label_order(labels: Iterable[Any]) -> list[Any]:
-    """Labels as people read them: phrase types together, ``B`` before ``I``, ``O`` last.
+    """Sort labels for reading: grouped by phrase type, ``B`` before ``I``, ``O`` last.
 
     Examples
     --------
@@ -220,7 +223,7 @@ def label_order(labels: Iterable[Any]) -> list[Any]:
 
 
 def to_frame(rows: Sequence[Any]) -> Any:
-    """Data frame of what `top_features` or `top_transitions` gave, one weight a row.
+    """Data frame of the result of `top_features` or `top_transitions`, one weight per row.
 
     Needs pandas: ``pip install 'seqlab[frame]'``.
     """
@@ -235,7 +238,7 @@ def to_frame(rows: Sequence[Any]) -> Any:
 
 
 def _labeler(model: Any) -> Any:
-    """What predicts in the end: a Tagger's labeler, a stacked learner's second stage."""
+    """The estimator that makes the final prediction: a Tagger's labeler, a stack's second stage."""
     while hasattr(model, "labeler_"):
         model = model.labeler_
     return model
@@ -244,7 +247,7 @@ def _labeler(model: Any) -> Any:
 def _classes(model: Any) -> list[Any]:
     classes = getattr(_labeler(model), "classes_", None)
     if classes is None:
-        raise InputError(f"this {type(model).__name__} has no classes_: is it fitted?")
+        raise InputError(f"this {type(model).__name__} has no classes_; call fit first")
     return np.asarray(classes).tolist()
 
 
@@ -255,11 +258,13 @@ def _coefficients(model: Any) -> Any:
     coef = getattr(holder, "coef_", None)
     if coef is None:
         raise InputError(
-            f"{type(labeler).__name__} has no linear weights to look at"
+            f"{type(labeler).__name__} has no linear weights"
             + ("" if holder is labeler else f" (its estimator is a {type(holder).__name__})")
         )
     coef = sp.csr_matrix(coef) if sp.issparse(coef) else np.asarray(coef, dtype=np.float64)
-    if coef.shape[0] == 1 and len(_classes(model)) == 2:  # scikit-learn's form of two classes
+    if (
+        coef.shape[0] == 1 and len(_classes(model)) == 2
+    ):  # scikit-learn stores one row for two classes
         return (
             np.vstack([-coef, coef]) if isinstance(coef, np.ndarray) else sp.vstack([-coef, coef])
         )
@@ -276,7 +281,7 @@ def _position(classes: list[Any], label: Any) -> int:
         return classes.index(label)
     except ValueError:
         known = ", ".join(map(str, label_order(classes)))
-        raise InputError(f"no label {label!r}; the model has {known}") from None
+        raise InputError(f"the model has no label {label!r}; its labels are {known}") from None
 
 
 def _name(names: NDArray[np.object_] | None, column: int) -> str:
