@@ -16,14 +16,19 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import BernoulliNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -116,7 +121,7 @@ def test_many_features(path):
     assert load(path).vocabulary_ == vectorizer.vocabulary_
 
 
-def test_a_new_process_loads_it(path):
+def test_load_in_a_new_process(path):
     save(SequenceVectorizer().fit(X), path)
     code = "import sys, seqlab; print(seqlab.load(sys.argv[1]).get_feature_names_out().tolist())"
     done = subprocess.run(
@@ -132,7 +137,7 @@ def test_damage_is_an_error_or_harmless(case, seed, path):
     sound = path.read_bytes()
     rng = np.random.default_rng(seed)
     places = rng.integers(0, len(sound), 2000)
-    # Half of the changes go where no checksum watches: the directory at the end.
+    # Half of the changes are in the directory at the end, which has no checksum.
     places[::2] = rng.integers(sound.index(b"PK\x01\x02"), len(sound), 1000)
     damaged = []
     for place, change in zip(places.tolist(), rng.integers(1, 256, 2000).tolist(), strict=True):
@@ -251,7 +256,7 @@ def test_hostile_schemas(schema, path, monkeypatch):
     assert "antigravity" not in sys.modules
 
 
-def test_arrays_that_promise_too_much(path):
+def test_arrays_smaller_than_their_header_says(path):
     save(BernoulliNB().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]), path)
     members = members_of(path)
     promise = io.BytesIO()
@@ -264,7 +269,7 @@ def test_arrays_that_promise_too_much(path):
         load(path)
 
 
-def test_sparse_matrices_that_unpack_to_too_much(path, monkeypatch):
+def test_sparse_matrices_with_too_large_content(path, monkeypatch):
     model = Custom(sp.csr_matrix(np.ones((1000, 1000))))
     save(model, path, trusted=[Custom])
     assert load(path, trusted=[Custom]).value.nnz == 10**6
@@ -273,7 +278,7 @@ def test_sparse_matrices_that_unpack_to_too_much(path, monkeypatch):
         load(path, trusted=[Custom])
 
 
-def test_sparse_matrices_that_point_outside(path):
+def test_sparse_matrices_with_indices_out_of_range(path):
     matrix = sp.csr_matrix(np.eye(3))
     matrix.indices[1] = 10**6
     outside = io.BytesIO()
@@ -304,7 +309,7 @@ class TestRefusals:
             (LogisticRegression(C=threading.Lock()), "LogisticRegression"),
         ],
     )
-    def test_by_name_and_at_once(self, model, message, path):
+    def test_message_names_the_part_and_nothing_is_written(self, model, message, path):
         path.write_bytes(b"as it was")
         with pytest.raises(ModelFileError, match=message):
             save(model, path)
@@ -320,12 +325,12 @@ class TestRefusals:
         assert load(path, trusted=Custom).value == [1, "a"]
 
     @pytest.mark.parametrize("model", [None, {"a": 1}, [1], 3.5, "model", np.eye(2)])
-    def test_what_is_no_estimator(self, model, path):
+    def test_only_estimators_can_be_saved(self, model, path):
         with pytest.raises(ModelFileError, match="only estimators and transformers can be saved"):
             save(model, path)
         assert os.listdir(path.parent) == []
 
-    def test_a_class_is_no_estimator(self, path):
+    def test_a_class_cannot_be_saved(self, path):
         with pytest.raises(ModelFileError, match=r"is a class: save an estimator, .*\(\)"):
             save(SequenceVectorizer, path)
 
@@ -357,7 +362,28 @@ class TestRefusals:
         for a, b in zip(restored.predict(rows), model.predict(rows), strict=True):
             assert a.tolist() == b.tolist()
 
-    def test_local_classes_cannot_come_back(self, path):
+    @pytest.mark.parametrize(
+        ("classifier", "name"),
+        [
+            (
+                MLPClassifier(max_iter=1),
+                "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+            ),
+            (VotingClassifier([("nb", BernoulliNB())]), "sklearn.utils._bunch.Bunch"),
+            (KNeighborsClassifier(2), "sklearn.neighbors._kd_tree.KDTree"),
+            (
+                CalibratedClassifierCV(BernoulliNB(), cv=KFold(2)),
+                "sklearn.model_selection._split.KFold",
+            ),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_some_types_of_scikit_learn_must_be_named(self, classifier, name, path):
+        model = classifier.fit(np.arange(12.0).reshape(6, 2), list("ababab"))
+        with pytest.raises(ModelFileError, match=re.escape(name)):
+            save(model, path)
+
+    def test_local_classes_cannot_be_saved(self, path):
         class Local(BaseEstimator):
             pass
 
@@ -388,7 +414,7 @@ class TestWriting:
             (errno.ENOSPC, OSError),
         ],
     )
-    def test_errors_name_what_the_user_knows(self, path, monkeypatch, number, kind):
+    def test_errors_do_not_name_the_temporary_file(self, path, monkeypatch, number, kind):
         def fail(name, *_):
             raise OSError(number, os.strerror(number), str(name))
 
@@ -406,7 +432,7 @@ class TestWriting:
         assert caught.value.filename == os.path.realpath(path.parent / "missing")
         assert ".tmp" not in str(caught.value)
 
-    def test_a_folder_is_no_target(self, path):
+    def test_a_folder_cannot_be_the_target(self, path):
         path.mkdir()
         with pytest.raises(IsADirectoryError, match="cannot save to a folder"):
             save(SequenceVectorizer(), path)

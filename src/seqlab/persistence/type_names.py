@@ -73,7 +73,7 @@ TRUSTED_TYPES = (
     *SAVED_TYPES.values(),
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
-    # Sparse matrices are read as arrays and their indices are checked, whatever type the file names.
+    # Sparse matrices are read as arrays and their indices are checked; the type in the file does not matter.
     *(f"scipy.sparse._{k}.{k}_{form}" for k in ("csr", "csc") for form in ("matrix", "array")),
 )
 """Types that a model file may hold in addition to those that skops trusts."""
