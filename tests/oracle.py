@@ -1,8 +1,8 @@
-"""The readable twins of the inference kernels: enumerate every labeling, then sum, sort or count.
+"""Readable versions of the inference kernels: enumerate every labeling, then sum, sort or count.
 
 Only for tiny problems (n_labels ** n_steps labelings per sequence). Every function takes the scores
-of *one* sequence; `sequences_of` cuts a batch into such scores. `make_scores` and `make_mask`
-generate problems.
+of *one* sequence; `sequences_of` splits a batch into such scores. `make_scores` and `make_mask`
+generate random problems.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def kbest(scores: ChainScores, n: int) -> list[tuple[tuple[int, ...], float]]:
 
 
 def max_marginals(scores: ChainScores) -> np.ndarray:
-    """Best score of any labeling through each label of each step."""
+    """Best score of any labeling with each label at each step."""
     best = np.full((scores.n_steps, scores.n_labels), -np.inf)
     for labeling, value in legal(scores):
         for t, label in enumerate(labeling):
@@ -124,7 +124,7 @@ def beam(
 
 
 def restricted(scores: ChainScores, kept: list[list[int]]) -> ChainScores:
-    """The scores with every label that was not kept forbidden."""
+    """The scores with ``-inf`` for every label that was not kept."""
     unary = np.full_like(scores.unary, -np.inf)
     for t, labels in enumerate(kept):
         unary[t, labels] = scores.unary[t, labels]
@@ -132,7 +132,7 @@ def restricted(scores: ChainScores, kept: list[list[int]]) -> ChainScores:
 
 
 def make_scores(rng, lengths, n_labels, *, per_step=False, integers=False, scale=1.5):
-    """Random scores of sequences with the given lengths; small integers to provoke ties."""
+    """Random scores of sequences with the given lengths; small integers give ties."""
     n_steps = int(np.sum(lengths))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
@@ -146,7 +146,7 @@ def make_scores(rng, lengths, n_labels, *, per_step=False, integers=False, scale
 
 
 def make_mask(rng, scores, allowed=0.75):
-    """A random mask of all four kinds that leaves every sequence a legal labeling."""
+    """A random mask with all four parts, such that every sequence has a legal labeling."""
     while True:
         mask = Mask(
             steps=rng.random((scores.n_steps, scores.n_labels)) < allowed,

@@ -1,4 +1,4 @@
-"""The readable twin of phrase inference: enumerate every set of disjoint phrases, add up its cost."""
+"""Readable version of phrase inference: enumerate every set of disjoint phrases and add up its cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def phrase_sets(n_steps, n_types, begin=0):
 
 
 def set_cost(kind, opened, closed, phrases, threshold, n_types, inside_weight=1.0):
-    """The cost of a set, decision by decision, straight from the definition."""
+    """The cost of a set, decision by decision, from the definition."""
     n_steps = len(opened)
     if kind != "map":
         total = 0.0

@@ -1,4 +1,4 @@
-"""Long chains, huge scores, nothing at all, and scores that no answer can be given for."""
+"""Long chains, huge scores, empty input, and scores that have no valid result."""
 
 import numpy as np
 import pytest
@@ -96,31 +96,33 @@ def test_pairwise_of_a_first_step_is_never_read(answer):
     assert str(actual) == str(expected)
 
 
-def test_overflow_is_not_taken_for_a_constraint():
+def test_overflow_is_not_reported_as_a_constraint():
     scores = ChainScores(np.full((3, 2), -1e308), np.zeros((2, 2)))
     with pytest.raises(NumericalError, match="sequence 0"):
         log_partition(scores)
 
 
-def test_nothing_at_all(answer):
+def test_empty_input(answer):
     empty = ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0]))
     answer(empty)
-    hollow = ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0, 0, 0]))
-    answer(hollow)
+    only_empty = ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0, 0, 0]))
+    answer(only_empty)
 
 
 def test_empty_sequences_have_one_labeling():
-    hollow = ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0, 0, 0]))
-    assert log_partition(hollow).tolist() == [0.0, 0.0]
-    assert viterbi(hollow).score.tolist() == [0.0, 0.0]
-    assert [[(y.tolist(), v) for y, v in found] for found in kbest(hollow, 2)] == [[([], 0.0)]] * 2
+    only_empty = ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0, 0, 0]))
+    assert log_partition(only_empty).tolist() == [0.0, 0.0]
+    assert viterbi(only_empty).score.tolist() == [0.0, 0.0]
+    assert [[(y.tolist(), v) for y, v in found] for found in kbest(only_empty, 2)] == [
+        [([], 0.0)]
+    ] * 2
     assert kbest(ChainScores(np.zeros((0, 3)), np.zeros((3, 3)), offsets=np.array([0])), 2) == []
-    assert path_scores(hollow, []).tolist() == [0.0, 0.0]
+    assert path_scores(only_empty, []).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 4])
 def test_a_hundred_thousand_steps(n_labels):
-    """Marginals of a stationary chain are those of a short one, however long it is."""
+    """The marginals of a periodic chain do not depend on its length."""
     rng = np.random.default_rng(5)
     pairwise = rng.normal(size=(n_labels, n_labels))
     period = rng.normal(size=(10, n_labels))
@@ -155,14 +157,14 @@ def test_huge_scores(per_step):
     assert_allclose(pairs.pair[1:].sum(axis=1), pairs.node[1:], atol=1e-11)
     assert_allclose(pairs.pair.sum(axis=0), expected_transitions(scores).transitions, atol=1e-10)
     best = viterbi(scores)
-    # At this scale the best labeling has all the probability there is.
+    # At this scale the best labeling has probability 1.
     assert_allclose(pairs.log_z, best.score, rtol=1e-12)
     assert np.array_equal(pairs.node.argmax(axis=1), best.labels)
     assert np.array_equal(sample(scores, 1, 0)[0], best.labels)
 
 
-def test_huge_scores_on_a_long_chain_lose_nothing():
-    """Two labels that never mix, each 1e4 better half of the time: shares stay exact."""
+def test_huge_scores_on_a_long_chain_stay_exact():
+    """Two labels without transitions between them; each is better by 1e4 for half of the steps."""
     n_steps = 100_000
     unary = np.zeros((n_steps, 2))
     unary[: n_steps // 2, 0] = 1e4
@@ -173,8 +175,8 @@ def test_huge_scores_on_a_long_chain_lose_nothing():
     assert_allclose(result.node, np.tile([0.75, 0.25], (n_steps, 1)), rtol=1e-6)
 
 
-def test_living_label_that_shrinks_below_the_double_range():
-    """A legal path of share exp(-4000) in the middle that wins in the end."""
+def test_legal_label_whose_prefix_probability_underflows():
+    """A legal path with probability exp(-4000) up to the middle, and 1/4 in the end."""
     n_steps = 80
     unary = np.zeros((n_steps, 2))
     unary[:40, 1] = -100.0
@@ -192,8 +194,8 @@ def test_living_label_that_shrinks_below_the_double_range():
     assert abs(draws[:, 0].mean() - 0.25) < 0.04
 
 
-def test_unreachable_labels_do_not_disturb():
-    """A label that no path reaches, and that would win by exp(8000) if one did."""
+def test_unreachable_labels_change_nothing():
+    """A label that no path reaches, and that would be more probable by exp(8000) otherwise."""
     unary = np.zeros((80, 3))
     unary[:, 2] = 100.0
     start = np.array([0.0, 0.0, -np.inf])
@@ -205,8 +207,8 @@ def test_unreachable_labels_do_not_disturb():
     assert_allclose(result.pair[1:, :2, :2], 0.25, rtol=1e-13)
 
 
-def test_dead_ends_do_not_disturb():
-    """Labels of which only one has a future, over and over, each a little worse than the others."""
+def test_dead_ends_change_nothing():
+    """Only one label has allowed successors, at every step, and it is not always the best one."""
     rng = np.random.default_rng(7)
     n_steps, n_labels = 300, 6
     unary = rng.normal(scale=20.0, size=(n_steps, n_labels))
@@ -260,7 +262,7 @@ def test_wrong_arguments():
         ({"start": True}, r"mask\.start must have 1 dimensions"),
     ],
 )
-def test_masks_are_checked_when_made(parts, message):
+def test_masks_are_checked_on_creation(parts, message):
     with pytest.raises(InputError, match=message):
         Mask(**parts)
 

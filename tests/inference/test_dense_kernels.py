@@ -1,4 +1,4 @@
-"""The small loops under the chain kernels against NumPy."""
+"""The small loops of the chain kernels against NumPy."""
 
 import numpy as np
 import pytest
@@ -67,5 +67,5 @@ def test_exp_matrix_returns_shift_and_range():
     assert np.array_equal(transposed, out.T)
 
 
-def test_count_bad():
+def test_count_invalid():
     assert count_invalid(np.array([1.0, -np.inf, np.nan, np.inf])) == 2

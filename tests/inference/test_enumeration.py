@@ -1,4 +1,4 @@
-"""Every answer against the enumeration of all labelings, every shape up to 4 steps, 3 labels."""
+"""Every function against the enumeration of all labelings, for all shapes up to 4 steps and 3 labels."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def kind(request):
 
 @pytest.fixture(params=SHAPES, ids=lambda shape: f"T{shape[0]}-L{shape[1]}")
 def problem(request, kind):
-    """Scores, mask and the same scores with the mask applied, cut into sequences."""
+    """Scores, mask, and the masked scores of each sequence."""
     n_steps, n_labels = request.param
     rng = np.random.default_rng([n_steps, n_labels, KINDS.index(kind)])
     lengths = [n_steps, 2, 0, n_steps]
@@ -81,7 +81,7 @@ def test_marginals(problem):
     log_z = log_partition(scores, mask=mask)
     for answer in (result, pairs, counts, weighted):
         assert_allclose(answer.log_z, log_z, atol=1e-13)
-    # What is forbidden has exactly no probability.
+    # The probability of what is forbidden is exactly 0.
     assert np.all(result.node[node == 0] == 0)
     assert np.all(pairs.pair[pair == 0] == 0)
 
@@ -169,7 +169,7 @@ def test_beam(problem, width):
 @pytest.mark.parametrize("forced", [False, True])
 def test_beam_marginals(problem, kind, width, forced):
     scores, mask, pieces = problem
-    if "ties" in kind:  # which of two equal sums is kept would hang on their last bit
+    if "ties" in kind:  # which of two equal sums is kept would depend on their last bit
         scores.unary[:] += 1e-3 * np.random.default_rng(4).random(scores.unary.shape)
         pieces = oracle.sequences_of(scores.masked(mask))
     rng = np.random.default_rng(7)
@@ -212,10 +212,10 @@ def test_mask_parts_alone(part):
 @pytest.mark.parametrize("per_step", [False, True])
 @pytest.mark.parametrize("scale", [1.5, 400.0])
 def test_sample_frequencies(per_step, scale):
-    """Chi-square of 20,000 draws against the exact distribution, both forms of the forward pass."""
+    """Chi-square of 20,000 draws against the exact distribution, for both forms of the forward pass."""
     rng = np.random.default_rng(9)
     scores = make_scores(rng, [3], 2, per_step=per_step)
-    # A large cost for one label at step 1, taken back at step 2: too wide for the scaled form.
+    # A large cost for one label at step 1 and the reverse at step 2: too large a range for the scaled form.
     if scale > 300:
         scores.unary[1] += [0.0, -scale]
         scores.pairwise[..., 1, :] += scale

@@ -1,4 +1,4 @@
-"""Eight chains side by side give what each gives alone."""
+"""A group of eight chains gives the same results as each chain alone."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_groups_equal_single_chains(group):
 
 
 @pytest.mark.parametrize(
-    "options", [{"capacity": 3}, {}], ids=["too long for the space", "extreme"]
+    "options", [{"capacity": 3}, {}], ids=["too long for the workspace", "extreme scores"]
 )
-def test_chains_that_cannot_be_done_are_refused(options):
+def test_chains_that_do_not_fit_are_refused(options):
     random = np.random.default_rng(0)
     scale = 1.0 if options else 1e4
     chains = [random.normal(size=(n, 5)) * scale for n in (2, 7, 4)]

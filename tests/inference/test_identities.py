@@ -1,4 +1,4 @@
-"""Hand values and identities that hold for chains of any size."""
+"""Values computed by hand, and identities that hold for chains of any size."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ HAND = ChainScores(np.array([[1.0, 0], [0, 0], [0, 1]]), np.eye(2))
 
 
 def test_hand_example():
-    """Two labels, three steps: values worked out by hand."""
+    """Two labels, three steps: values computed by hand."""
     result = marginals(HAND)
     assert_allclose(np.exp(result.log_z), [91.215275], rtol=1e-7)
     assert_allclose(result.log_z, [4.513222], rtol=1e-6)
@@ -96,7 +96,7 @@ def test_reversing_the_chain_transposes(scores):
     ).astype(int)
     pairwise = scores.pairwise.T
     if scores.per_step:
-        # The step into t becomes the step out of it: reversed row r pairs with the original r + 1.
+        # The transition into step t becomes the transition out of it: reversed row r is the original r + 1.
         pairwise = scores.pairwise[np.minimum(order + 1, scores.n_steps - 1)].swapaxes(1, 2)
     mirrored = ChainScores(scores.unary[order], pairwise, scores.end, scores.start, scores.offsets)
     forwards, backwards = marginals(scores), marginals(mirrored)

@@ -40,7 +40,7 @@ def starts(phrases, type_):
     return [a for a, _, k in phrases if TYPES[k] == type_]
 
 
-# Each constraint beside a statement of the same condition that shares no code with it.
+# Each constraint with an independent implementation of the same condition.
 RULES = [
     (LengthLimit(2, 3), lengths_ok(2, 3, None)),
     (LengthLimit(longest=1, type="B"), lengths_ok(1, 1, "B")),
@@ -104,7 +104,7 @@ def costs_and_scored(kind, n_steps, n_types, seed, tau):
     tau=st.sampled_from([0.0, 0.3, -0.5]),
 )
 @settings(max_examples=150, deadline=None)
-def test_constraints_equal_exhaustive_search_under_them(chosen, kind, n_steps, seed, tau):
+def test_constraints_equal_exhaustive_search(chosen, kind, n_steps, seed, tau):
     costs, scored = costs_and_scored(kind, n_steps, 2, seed, tau)
     constraints = [RULES[i][0] for i in chosen]
     legal = [
@@ -137,7 +137,7 @@ def test_order_of_three_types_equals_exhaustive_search(order):
 
 
 @pytest.mark.parametrize("kind", ["product", "log_odds", "map"])
-def test_program_without_further_constraints_equals_the_shortest_path(kind):
+def test_program_without_constraints_equals_the_shortest_path(kind):
     rng = np.random.default_rng(0)
     for n_types in (1, 3):
         for n_steps in (0, 1, 5, 20):
@@ -160,8 +160,8 @@ def test_program_without_further_constraints_equals_the_shortest_path(kind):
             assert tuple(phrases) == found(path)
 
 
-def test_many_sequences_keep_their_places():
-    """Some sequences go to the solver, some do not; each answer equals that of the sequence alone."""
+def test_batch_equals_single_sequences():
+    """Some sequences need the solver, some do not; each result equals that of the sequence alone."""
     rng = np.random.default_rng(2)
     lengths = [4, 0, 7, 1, 12, 3]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -175,7 +175,9 @@ def test_many_sequences_keep_their_places():
         np.testing.assert_allclose(one.cost[0], together.cost[i])
         alone += [(a + begin, b + begin, k) for a, b, k in found(one)]
     assert tuple(alone) == found(together)
-    assert together.cost.sum() > best_phrases(costs.limited(longest=4)).cost.sum()  # they do bind
+    assert (
+        together.cost.sum() > best_phrases(costs.limited(longest=4)).cost.sum()
+    )  # they have an effect
 
 
 def test_infeasible_names_the_sequence_and_the_constraint():

@@ -1,4 +1,4 @@
-"""Phrase sets by shortest path against exhaustive search, hand values, and each other."""
+"""Phrase sets by shortest path against exhaustive search, values computed by hand, and each other."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_limits_and_pruning_equal_exhaustive_search(
 )
 @settings(max_examples=150, deadline=None)
 def test_envelope_equals_quadratic(seed, n_steps, n_types, levels, tau, prune):
-    """Also for posteriors with many ties (``levels``): the same value, whatever the phrases."""
+    """With many ties (``levels``) the phrases may differ, but not their cost."""
     rng = np.random.default_rng(seed)
     opened, closed = rng.random((2, n_steps, n_types))
     if levels is not None:
@@ -166,7 +166,7 @@ def test_running_minimum_equals_quadratic():
 
 
 @pytest.mark.parametrize("inside_weight", [0.0, 0.1, 0.5, 2.0])
-def test_weight_of_decisions_inside_equals_exhaustive_search(inside_weight):
+def test_inside_weight_equals_exhaustive_search(inside_weight):
     sets = list(phrase_sets(5, 2))
     for seed in range(5):
         opened, closed = random_posteriors(np.random.default_rng(seed), 5, 2)
@@ -199,8 +199,8 @@ def test_map_is_viterbi_on_the_open_close_chain():
     assert np.array_equal(ours.phrases.stop, closes)
 
 
-def test_impossible_decisions_are_left_out_of_the_map():
-    """Probabilities of 0 and 1: the only path there is, with cost 0."""
+def test_map_with_impossible_decisions():
+    """With probabilities of 0 and 1 there is only one path, with cost 0."""
     opened = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     closed = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1.0]])
     for method in ("fast", "quadratic"):
@@ -209,7 +209,7 @@ def test_impossible_decisions_are_left_out_of_the_map():
         assert best.cost[0] == 0.0
 
 
-def test_listed_candidates_with_any_cost_equal_exhaustive_search():
+def test_listed_candidates_equal_exhaustive_search():
     rng = np.random.default_rng(0)
     for _ in range(40):
         n_steps = int(rng.integers(1, 6))
@@ -336,7 +336,7 @@ def test_speed_of_a_test_set(kind):
     assert min(seconds) < 0.2, seconds
 
 
-def test_a_very_long_sequence_takes_the_envelope():
+def test_a_very_long_sequence_uses_the_envelope():
     rng = np.random.default_rng(0)
     opened, closed = rng.random((2, 100_000, 1))
     costs = PhraseCosts.product(opened, closed, threshold=0.3)

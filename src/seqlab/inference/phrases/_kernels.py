@@ -10,14 +10,13 @@ compute it: `quadratic_one` for every cost and with length limits, `envelope_one
 product, `running_one` in O(T) for the sum. Ties go to the step outside, then to the earliest start, then to
 the lowest type (in `envelope_one` to any of the phrases).
 
-Arguments: ``first``, ``last`` (n_steps, n_types) and ``through``, ``outside`` (n_steps,) as in
-`seqlab.inference.PhraseCosts`; ``opens``, ``closes`` (n_steps, n_types) say where a phrase may begin and
-end; ``threshold`` (n_types,) is added to the cost of every phrase. Each kernel sets ``came_from[t]`` to the
-first step of the phrase that ends at step ``t`` on the best path (-1 if ``t`` is outside), and
-``came_type[t]`` to its type.
+Each kernel sets ``came_from[t]`` to the first step of the phrase that ends at step ``t`` on the best path
+(-1 if ``t`` is outside), and ``came_type[t]`` to its type.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -32,6 +31,21 @@ PRODUCT, LOG_ODDS, SUM = range(3)
 QUADRATIC, FAST = range(2)
 # Largest probability of a phrase: with 1, the log-odds would be infinite.
 CERTAIN = 1.0 - 1e-12
+
+
+class CostArrays(NamedTuple):
+    """The arrays of a `seqlab.inference.PhraseCosts`, described there."""
+
+    first: Floats  # (n_steps, n_types)
+    last: Floats
+    through: Floats  # (n_steps,)
+    outside: Floats
+    opens: Bools  # (n_steps, n_types)
+    closes: Bools
+    threshold: Floats  # (n_types,)
+    shortest: Ints
+    longest: Ints
+    offsets: Ints  # (n_sequences + 1,)
 
 
 @njit(nogil=True, cache=True)
@@ -50,11 +64,10 @@ def pair_cost(kind: int, first: float, last: float, threshold: float) -> float:
 
 @njit(nogil=True, cache=True)
 def quadratic_one(
-    kind: int, first: Floats, last: Floats, through: Floats, outside: Floats,
-    opens: Bools, closes: Bools, threshold: Floats, shortest: Ints, longest: Ints,
-    t0: int, t1: int, value: Floats, came_from: Ints, came_type: Ints,
-) -> None:  # fmt: skip
+    kind: int, costs: CostArrays, t0: int, t1: int, value: Floats, came_from: Ints, came_type: Ints
+) -> None:
     """All pairs of ends, O(T * longest * n_types), or O(T ** 2 * n_types) without a length limit."""
+    first, last, through, outside, opens, closes, threshold, shortest, longest, _ = costs
     value[0] = 0.0
     for t in range(t0, t1):
         best, start, type_ = np.inf, -1, -1
@@ -80,12 +93,11 @@ def quadratic_one(
 
 @njit(nogil=True, cache=True)
 def running_one(
-    first: Floats, last: Floats, through: Floats, outside: Floats,
-    opens: Bools, closes: Bools, threshold: Floats,
-    t0: int, t1: int, value: Floats, carried: Floats, carried_start: Ints,
+    costs: CostArrays, t0: int, t1: int, value: Floats, carried: Floats, carried_start: Ints,
     came_from: Ints, came_type: Ints,
 ) -> None:  # fmt: skip
     """`SUM` in O(T * n_types): keep, for each type, the best path that is inside a phrase."""
+    first, last, through, outside, opens, closes, threshold, _, _, _ = costs
     n_types = first.shape[1]
     value[0] = 0.0
     for k in range(n_types):
@@ -110,8 +122,7 @@ def running_one(
 
 @njit(nogil=True, cache=True)
 def envelope_one(
-    first: Floats, last: Floats, outside: Floats, opens: Bools, closes: Bools, threshold: Floats,
-    t0: int, t1: int, value: Floats, points: Floats, rank: Ints, tree: Ints,
+    costs: CostArrays, t0: int, t1: int, value: Floats, points: Floats, rank: Ints, tree: Ints,
     came_from: Ints, came_type: Ints,
 ) -> None:  # fmt: skip
     """`PRODUCT` in O(T log T * n_types), with one Li Chao tree per type.
@@ -122,6 +133,7 @@ def envelope_one(
 
     ``points`` (n_types, >= T), ``rank`` (>= T, n_types) and ``tree`` (n_types, >= 4 T) are workspace.
     """
+    first, last, _, outside, opens, closes, threshold, _, _, _ = costs
     n_types, n_steps = first.shape[1], t1 - t0
     value[0] = 0.0
     for k in range(n_types):
@@ -209,16 +221,15 @@ def backtrack_path(
 
 @njit(nogil=True, cache=True)
 def best_phrases_block(
-    kind: int, method: int, first: Floats, last: Floats, through: Floats, outside: Floats,
-    opens: Bools, closes: Bools, threshold: Floats, shortest: Ints, longest: Ints,
-    fast_from: int, offsets: Ints, first_sequence: int, last_sequence: int,
-    stop: Ints, type_: Ints, total: Floats,
+    kind: int, method: int, costs: CostArrays, fast_from: int, first_sequence: int,
+    last_sequence: int, stop: Ints, type_: Ints, total: Floats,
 ) -> None:  # fmt: skip
     """Write phrases into ``stop`` and ``type_`` (n_steps,), see `backtrack_path`; costs into ``total``.
 
     ``method`` `FAST` uses the fast kernel for sequences of at least ``fast_from`` steps.
     """
-    n_rows, n_types = longest_sequence(offsets, first_sequence, last_sequence), first.shape[1]
+    offsets, n_types = costs.offsets, costs.first.shape[1]
+    n_rows = longest_sequence(offsets, first_sequence, last_sequence)
     value = np.zeros(n_rows + 1)
     carried, carried_start = np.zeros(n_types), np.zeros(n_types, dtype=np.int64)
     fast_rows = n_rows if method == FAST and kind == PRODUCT and n_rows >= fast_from else 0
@@ -230,29 +241,19 @@ def best_phrases_block(
     for s in range(first_sequence, last_sequence):
         t0, t1 = offsets[s], offsets[s + 1]
         if method == QUADRATIC or t1 - t0 < fast_from:
-            quadratic_one(
-                kind, first, last, through, outside, opens, closes, threshold, shortest, longest,
-                t0, t1, value, came_from, came_type,
-            )  # fmt: skip
+            quadratic_one(kind, costs, t0, t1, value, came_from, came_type)
         elif kind == SUM:
-            running_one(
-                first, last, through, outside, opens, closes, threshold, t0, t1, value,
-                carried, carried_start, came_from, came_type,
-            )  # fmt: skip
+            running_one(costs, t0, t1, value, carried, carried_start, came_from, came_type)
         else:
-            envelope_one(
-                first, last, outside, opens, closes, threshold, t0, t1, value,
-                points, rank, tree, came_from, came_type,
-            )  # fmt: skip
+            envelope_one(costs, t0, t1, value, points, rank, tree, came_from, came_type)
         total[s] = value[t1 - t0]
         backtrack_path(t0, t1, came_from, came_type, stop, type_)
 
 
 @njit(nogil=True, cache=True)
-def count_candidates(
-    opens: Bools, closes: Bools, shortest: Ints, longest: Ints, offsets: Ints
-) -> int:
+def count_candidates(costs: CostArrays) -> int:
     """Number of phrases that `list_candidates` writes."""
+    _, _, _, _, opens, closes, _, shortest, longest, offsets = costs
     count = 0
     for s in range(offsets.size - 1):
         for i in range(offsets[s], offsets[s + 1]):
@@ -266,11 +267,10 @@ def count_candidates(
 
 @njit(nogil=True, cache=True)
 def list_candidates(
-    kind: int, first: Floats, last: Floats, through: Floats,
-    opens: Bools, closes: Bools, threshold: Floats, shortest: Ints, longest: Ints,
-    offsets: Ints, start: Ints, stop: Ints, type_: Ints, cost: Floats,
-) -> None:  # fmt: skip
+    kind: int, costs: CostArrays, start: Ints, stop: Ints, type_: Ints, cost: Floats
+) -> None:
     """Write every allowed phrase, sorted by start, type and stop, with its cost."""
+    first, last, through, _, opens, closes, threshold, shortest, longest, offsets = costs
     n = 0
     for s in range(offsets.size - 1):
         for i in range(offsets[s], offsets[s + 1]):

@@ -32,6 +32,7 @@ from seqlab.inference.phrases._kernels import (
     LOG_ODDS,
     PRODUCT,
     SUM,
+    CostArrays,
     count_candidates,
     list_candidates,
 )
@@ -239,6 +240,11 @@ class PhraseCosts:
         return int(self.offsets.size - 1)
 
     @property
+    def arrays(self) -> CostArrays:
+        """The arrays in the form that the kernels take."""
+        return CostArrays(*(getattr(self, name) for name in CostArrays._fields))
+
+    @property
     def has_limits(self) -> bool:
         """Whether some phrases are excluded because of their length."""
         return bool((self.shortest > 1).any() or (self.longest < NO_LIMIT).any())
@@ -273,21 +279,10 @@ class PhraseCosts:
 
     def candidates(self) -> PhraseCandidates:
         """Every allowed phrase with its cost: up to n_types * T * (T + 1) / 2 per sequence."""
-        limits = (
-            self.opens,
-            self.closes,
-            self.threshold,
-            self.shortest,
-            self.longest,
-            self.offsets,
-        )
-        opens, closes, _, shortest, longest, offsets = limits
-        n = count_candidates(opens, closes, shortest, longest, offsets)
+        n = count_candidates(self.arrays)
         start, stop, type_ = np.empty((3, n), dtype=np.int64)
         cost = np.empty(n)
-        list_candidates(
-            self.kind, self.first, self.last, self.through, *limits, start, stop, type_, cost
-        )
+        list_candidates(self.kind, self.arrays, start, stop, type_, cost)
         return PhraseCandidates(start, stop, type_, cost, self.outside, self.offsets)
 
 

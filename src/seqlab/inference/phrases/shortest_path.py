@@ -98,15 +98,12 @@ def best_phrases(
         )  # fmt: skip
     else:
         code, fast_from = _choose_method(costs, method)
-        arrays = (
-            costs.first, costs.last, costs.through, costs.outside, costs.opens, costs.closes,
-            costs.threshold, costs.shortest, costs.longest, fast_from, costs.offsets,
-        )  # fmt: skip
+        arrays = costs.arrays
         bounds = block_bounds(costs.offsets, 64 * costs.n_types)
 
         def block(b: int) -> None:
             first, last = int(bounds[b]), int(bounds[b + 1])
-            best_phrases_block(costs.kind, code, *arrays, first, last, stop, type_, total)
+            best_phrases_block(costs.kind, code, arrays, fast_from, first, last, stop, type_, total)
 
         run_blocks(block, bounds.size - 1, n_jobs)
     blocked = np.flatnonzero(np.isposinf(total))

@@ -1,4 +1,4 @@
-"""Viterbi's kernels against NumPy, for every way that labels can fill the registers."""
+"""The Viterbi kernels against NumPy, for full and partly filled vector registers."""
 
 from itertools import pairwise as neighbours
 
@@ -15,7 +15,7 @@ LABELS = [*range(1, 27), 31, 32, 33, 47, 48, 49, 70]
 
 
 def plain_viterbi(unary, pairwise, start, end):
-    """Best labeling, first of the tied ones, and its score."""
+    """Best labeling, the first one in case of ties, and its score."""
     n_steps = len(unary)
     best = np.empty_like(unary)
     best[-1] = unary[-1] + end
@@ -59,7 +59,7 @@ def test_same_bits_as_numpy(n_labels, tied):
 
 
 @pytest.mark.parametrize("n_labels", LABELS)
-def test_every_label_can_be_the_highest(n_labels):
+def test_every_label_can_be_chosen(n_labels):
     table = np.zeros((n_labels, n_labels + -n_labels % 4))
     np.fill_diagonal(table, 1.0)
     labels = np.full(n_labels, -1)
@@ -68,21 +68,21 @@ def test_every_label_can_be_the_highest(n_labels):
 
 
 @pytest.mark.parametrize("n_labels", LABELS)
-def test_a_label_is_read_even_where_no_number_is_left(n_labels):
+def test_nan_scores_still_give_a_valid_label(n_labels):
     table = np.full((3, n_labels + -n_labels % 4), np.nan)
     labels = np.full(3, -1)
     backtrack(np.zeros((n_labels, n_labels)), 0, table, 0, labels, 0, 3)
     assert ((labels >= 0) & (labels < n_labels)).all()
 
 
-def test_no_labels_at_all():
+def test_zero_labels():
     scores = ChainScores(np.zeros((3, 0)), np.zeros((0, 0)), offsets=np.array([0, 3]))
     with pytest.raises(NoLegalLabelingError):
         viterbi(scores)
 
 
 @pytest.mark.parametrize("n_labels", [2, 4, 8, 16, 24, 40])
-def test_overflow_is_not_taken_for_a_labeling(n_labels):
+def test_overflow_raises(n_labels):
     unary = np.full((5, n_labels), 1e308)
     forbidden = np.full(n_labels, -np.inf)
     scores = ChainScores(unary, np.zeros((n_labels, n_labels)), start=forbidden)

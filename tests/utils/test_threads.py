@@ -1,0 +1,35 @@
+"""Blocks of sequences and the threads that work on them."""
+
+import numpy as np
+import pytest
+
+from seqlab.data.errors import InputError
+from seqlab.utils import threads
+
+
+def test_block_bounds_cover_every_sequence_once():
+    rng = np.random.default_rng(13)
+    for lengths in ([], [0], [0, 0, 0], [1000], [1, 1000, 1], rng.integers(0, 50, size=300)):
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        bounds = threads.block_bounds(offsets, 10, block_work=500)
+        assert bounds[0] == 0
+        assert bounds[-1] == len(lengths)
+        assert np.all(np.diff(bounds) > 0)
+        assert bounds.size - 1 <= threads.MAX_BLOCKS
+
+
+def test_run_blocks_keeps_order_and_raises():
+    assert threads.run_blocks(lambda b: b * b, 20, n_jobs=4) == [b * b for b in range(20)]
+    assert threads.run_blocks(lambda b: b, 0, n_jobs=4) == []
+    with pytest.raises(ZeroDivisionError):
+        threads.run_blocks(lambda b: 1 // (b - 3), 8, n_jobs=2)
+
+
+def test_effective_n_jobs():
+    assert threads.effective_n_jobs(None) == 1
+    assert threads.effective_n_jobs(3) == 3
+    cores = threads.effective_n_jobs(-1)
+    assert cores >= 1
+    assert threads.effective_n_jobs(-cores - 5) == 1
+    with pytest.raises(InputError, match="n_jobs"):
+        threads.effective_n_jobs(0)
