@@ -1,7 +1,7 @@
-"""Parse addresses: from lines of text to fields in a table.
+"""Parse addresses: from lines of text to the fields of a table.
 
-Trains on generated addresses, parses new ones under the IOB2 constraint, and prints the fields with
-the probability of the least sure token, so that a person can look at the doubtful ones first.
+Trains on generated addresses, parses new ones with the IOB2 constraint, and prints the fields with
+the probability of the least certain token, so that a person can check the uncertain addresses first.
 """
 
 import re
@@ -21,20 +21,20 @@ NEW = [
 
 
 def tokens(line):
-    """Words, and commas on their own: cut as the training data are."""
+    """Words and commas, split in the same way as the training data."""
     return [(token,) for token in re.findall(r"[^\s,]+|,", line)]
 
 
 def parse(tagger, line):
-    """Fields of an address, and the probability of its least sure token."""
+    """Fields of an address, and the probability of its least certain token."""
     words = tokens(line)
     tags = tagger.predict([words], constraints="IOB2")[0]
-    sure = tagger.predict_proba([words], constraints="IOB2")[0].max(axis=1).min()
+    confidence = tagger.predict_proba([words], constraints="IOB2")[0].max(axis=1).min()
     fields = {
         phrase.type: " ".join(word for (word,) in words[phrase.start : phrase.stop])
         for phrase in tags_to_phrases(tags.tolist())
     }
-    return fields, sure
+    return fields, confidence
 
 
 def main():
@@ -45,12 +45,12 @@ def main():
     row = span_report(y[800:], predicted, confidence=0.95, random_state=0).to_dict()["micro avg"]
     low, high = row["f1_interval"]
     print(
-        f"200 addresses not seen before: F1 {row['f1']:.3f} (95 % interval {low:.3f} to {high:.3f})"
+        f"200 test addresses: F1 {row['f1']:.3f} (95 % interval {low:.3f} to {high:.3f})"
     )
 
     found = [(line, *parse(tagger, line)) for line in NEW]
-    for line, fields, sure in sorted(found, key=lambda one: one[2]):
-        print(f"\n{line}\n  least sure token: {sure:.2f}")
+    for line, fields, confidence in sorted(found, key=lambda one: one[2]):
+        print(f"\n{line}\n  least certain token: {confidence:.2f}")
         for name, text in fields.items():
             print(f"  {name:12} {text}")
 

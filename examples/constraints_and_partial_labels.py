@@ -1,8 +1,8 @@
-"""Training on partly known labels, and what constraints add.
+"""Training with partly known labels, and the effect of constraints.
 
-Labels of the training data are hidden at random. A CRF learns from what is left, and is tested with
-and without the IOB2 constraint; the classifier that labels every token alone shows what the
-constraint is worth to a model that knows no neighbours.
+Labels of the training data are hidden at random. A CRF learns from the others and is tested with
+and without the IOB2 constraint. A classifier that labels every token independently shows the effect
+of the constraint on a model without transitions.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ SHARES = (1.0, 0.5, 0.25, 0.1)
 
 
 def hide(y, share, rng):
-    """Keep each label with the given probability; None elsewhere."""
+    """Keep each label with the given probability, and replace the others by None."""
     return [[label if rng.random() < share else None for label in labels] for labels in y]
 
 
@@ -31,7 +31,7 @@ def main():
     print("F1 of phrases                     free   IOB2")
     alone = Tagger(Templates.default(), IndependentLabeler(LinearSVC())).fit(X_train, y_train)
     free, legal = f1_without_and_with(alone, X_test, y_test)
-    print(f"each token alone, all labels     {free:.3f}  {legal:.3f}")
+    print(f"independent tokens, all labels   {free:.3f}  {legal:.3f}")
     for share in SHARES:
         partial = hide(y_train, share, np.random.default_rng(0))
         crf = Tagger(Templates.default(), LinearChainCRF(c2=0.05, tol=1e-3)).fit(X_train, partial)

@@ -1,7 +1,7 @@
-"""What has it learned: strongest features, transitions, training history, confusions.
+"""Inspect a model: strongest features and transitions, training history, confusions.
 
-Prints what each label looks for; with ``--figure FILE`` draws transitions, confusions and the
-training history in one picture.
+Prints the strongest features of each label; with ``--figure FILE`` draws transitions, confusions and
+the training history in one figure.
 """
 
 import argparse
@@ -37,14 +37,14 @@ def main():
     tagger.fit(X[:500], y[:500])
 
     for found in top_features(tagger, 3):
-        looks_for = "   ".join(f"{best.feature} {best.weight:+.1f}" for best in found.positive)
-        print(f"{found.label:15} {found.n_weights:4} weights   {looks_for}")
-    print("\nliked and disliked transitions")
+        strongest = "   ".join(f"{best.feature} {best.weight:+.1f}" for best in found.positive)
+        print(f"{found.label:15} {found.n_weights:4} weights   {strongest}")
+    print("\ntransitions with the highest and lowest weights")
     for one in top_transitions(tagger, 4):
         print(f"  {one.weight:+.1f}  {one.source} -> {one.target}")
     if args.figure:
         draw(args.figure, tagger, X[500:], y[500:])
-        print(f"drawn: {args.figure}")
+        print(f"figure: {args.figure}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Choose c1 and c2 with GridSearchCV, then ask whether the choice was more than luck.
+"""Choose c1 and c2 with GridSearchCV, then test whether the result is significant.
 
-A search over both penalties with the scorer of phrases; the winner and the default are compared on
+Searches both penalties with the F1 of phrases, and compares the best setting with the default on
 held-out data by a paired bootstrap.
 """
 
@@ -32,7 +32,7 @@ def main():
     test = paired_bootstrap(
         y_test, search.predict(X_test), default.predict(X_test), "span_f1", random_state=0
     )
-    print(f"\non 380 other addresses: chosen {test.score_a:.3f}, default {test.score_b:.3f}")
+    print(f"\non 380 test addresses: chosen {test.score_a:.3f}, default {test.score_b:.3f}")
     print(f"difference {test.difference:+.3f}, 95 % interval {test.low:+.3f} to {test.high:+.3f}")
 
 

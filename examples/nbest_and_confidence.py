@@ -1,8 +1,8 @@
-"""How sure, and what else could it be: n-best lists, confidence, and what the probabilities are worth.
+"""n-best lists, confidence, and calibration of the probabilities.
 
-Prints the best labelings of an ambiguous address with their probabilities, then checks on held-out
-data that tokens said to be right with probability p are right about that often, and how many errors
-a person finds who looks at the least sure sequences only.
+Prints the best labelings of an ambiguous address with their probabilities. Then checks on held-out
+data how often labels predicted with probability p are correct, and how many errors a person finds
+who reviews only the least certain sequences.
 """
 
 from itertools import pairwise
@@ -27,20 +27,20 @@ def main():
 
     predicted = tagger.predict(X_test)
     proba = [p.max(axis=1) for p in tagger.predict_proba(X_test)]
-    right = [labels == np.array(gold) for labels, gold in zip(predicted, y_test, strict=True)]
+    correct = [labels == np.array(gold) for labels, gold in zip(predicted, y_test, strict=True)]
 
-    print("\nprobability said   tokens   of them right")
-    said, hit = np.concatenate(proba), np.concatenate(right)
+    print("\nprobability        tokens   share correct")
+    confidence, hits = np.concatenate(proba), np.concatenate(correct)
     for low, high in pairwise(BINS):
-        inside = (said > low) & (said <= high)
+        inside = (confidence > low) & (confidence <= high)
         if inside.any():
-            print(f"  {low:.2f} to {high:.2f}     {inside.sum():6}   {hit[inside].mean():.2f}")
+            print(f"  {low:.2f} to {high:.2f}     {inside.sum():6}   {hits[inside].mean():.2f}")
 
-    least_sure_first = np.argsort([p.min() for p in proba])
-    wrong = np.array([not r.all() for r in right])[least_sure_first]
+    least_certain_first = np.argsort([p.min() for p in proba])
+    wrong = np.array([not one.all() for one in correct])[least_certain_first]
     quarter = len(wrong) // 4
     print(f"\n{wrong.sum()} of {len(wrong)} addresses have an error;")
-    print(f"{wrong[:quarter].sum()} of these are among the {quarter} least sure ones")
+    print(f"{wrong[:quarter].sum()} of these are among the {quarter} least certain ones")
 
 
 if __name__ == "__main__":

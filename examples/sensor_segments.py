@@ -1,7 +1,7 @@
 """Segment a sensor-like signal: long runs, weak features, misleading cues.
 
-A classifier that sees one step at a time flickers; a CRF weighs the whole sequence. Prints the
-accuracy of both, and draws one test sequence with ``--figure FILE``.
+The labels of a classifier that sees one step at a time flicker; a CRF labels the sequence as a whole.
+Prints the accuracy of both; with ``--figure FILE`` draws one test sequence.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from seqlab.features import Window
 
 
 def draw(path, truth, rows):
-    """The sequence: the truth and what each model says, as coloured bands."""
+    """Draw the true and the predicted labels of one sequence as coloured bands."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -49,7 +49,7 @@ def main():
         "CRF": LinearChainCRF(),
         "CRF with a window": Tagger(Window(before=3, after=3), LinearChainCRF()),
     }
-    print("share of right steps on 30 sequences not seen before")
+    print("share of correct steps on 30 test sequences")
     rows = {}
     shown = int(np.argmax([len(labels) for labels in y_test]))
     for name, model in models.items():
@@ -58,7 +58,7 @@ def main():
         print(f"  {name:20} {model.score(X_test, y_test):.3f}")
     if args.figure:
         draw(args.figure, y_test[shown], rows)
-        print(f"drawn: {args.figure}")
+        print(f"figure: {args.figure}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blocks import count_parallel_tasks, use_small_blocks
 from phrase_oracle import found, phrase_sets, random_posteriors, set_cost
 from seqlab.data import InputError, NoLegalLabelingError, NumericalError, open_close_mask
 from seqlab.inference import (
@@ -232,7 +233,9 @@ def test_listed_candidates_equal_exhaustive_search():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_batch_equals_single_sequences_for_any_number_of_threads(kind):
+def test_batch_equals_single_sequences_for_any_number_of_threads(kind, monkeypatch):
+    use_small_blocks(monkeypatch, 1000)
+    counts = count_parallel_tasks(monkeypatch)
     rng = np.random.default_rng(1)
     lengths = [0, 3, 1, 0, 150, 7, 0]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -240,6 +243,7 @@ def test_batch_equals_single_sequences_for_any_number_of_threads(kind):
     costs = costs_of(kind, opened, closed, 2, offsets=offsets, threshold=0.1)
     together = best_phrases(costs)
     threads = best_phrases(costs, n_jobs=2)
+    assert max(counts) > 2  # more blocks than threads
     assert np.array_equal(together.cost, threads.cost)
     assert found(together) == found(threads)
     alone = []

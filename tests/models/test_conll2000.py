@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from blocks import count_parallel_tasks
 from chunking import chunking_attributes
 from seqlab import LinearChainCRF, StructuredPerceptron
 from seqlab.datasets import fetch_conll2000
@@ -125,12 +126,14 @@ def test_f1_of_the_perceptron(conll):
     assert token_accuracy(y, model.predict(X)) >= 0.955
 
 
-def test_threads_do_not_change_a_bit(conll):
+def test_threads_do_not_change_a_bit(conll, monkeypatch):
     X, y = conll["train"][0][:2000], conll["train"][1][:2000]
     sequences = SequenceVectorizer().fit_transform(X)
+    counts = count_parallel_tasks(monkeypatch)
     fits = []
     for n_jobs in (1, 2):
         with pytest.warns(match="max_iter"):
             fits.append(LinearChainCRF(max_iter=5, n_jobs=n_jobs).fit(sequences, y))
+    assert max(counts) > 2  # more blocks than threads
     np.testing.assert_array_equal(fits[0].coef_.data, fits[1].coef_.data)
     np.testing.assert_array_equal(fits[0].transitions_, fits[1].transitions_)

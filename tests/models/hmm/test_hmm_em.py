@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from blocks import count_parallel_tasks
 from seqlab import HMM
 from seqlab.data.errors import InputError, NoLegalLabelingError
 from seqlab.datasets import make_hmm_sequences
@@ -208,11 +209,14 @@ def test_weight_two_is_a_sequence_given_twice():
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    counts = count_parallel_tasks(monkeypatch)
     monkeypatch.setattr("seqlab.models.hmm._em.BLOCK_DOUBLES", 60)  # many blocks of little data
     for kind in ("gaussian", "categorical", "bernoulli"):
         X, y = few_labels(kind)
         a = HMM(emissions=kind, max_iter=6, tol=0.0).fit(X, y)
         b = HMM(emissions=kind, max_iter=6, tol=0.0, n_jobs=3).fit(X, y)
+        assert max(counts) > 3  # more blocks than threads
+        counts.clear()
         assert np.array_equal(a.transitions_, b.transitions_)
         assert a.history_["objective"] == b.history_["objective"]
 
