@@ -1,7 +1,8 @@
-"""What the benchmarks share: data, fresh processes, and tables.
+"""Shared by the benchmarks: data, separate processes, and tables.
 
-Every figure is measured in a process of its own (so that peak memory means something and no cache of another
-role helps), and roles that are compared run one after the other in the same session: only ratios count.
+Every measurement ("role") runs in its own process, so that it has its own peak memory and no warm
+caches. Roles that are compared run one after the other in the same session: only their ratios are
+meaningful.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 
 def conll2000(subset):
-    """Sentences as bags of CRFsuite's chunking attributes, and their labels."""
+    """Sentences as bags of the attributes of CRFsuite's chunking tutorial, and their labels."""
     from chunking import chunking_attributes
     from seqlab.datasets import fetch_conll2000
 
@@ -32,7 +33,7 @@ def conll2000(subset):
 
 @contextmanager
 def clock(record, name):
-    """Wall-clock seconds of a block, into ``record[name]``."""
+    """Store the wall-clock seconds of a ``with`` block in ``record[name]``."""
     began = time.perf_counter()
     yield
     record[name] = time.perf_counter() - began
@@ -44,7 +45,7 @@ def peak_memory():
 
 
 def main(roles):
-    """Run one role in this process (``--role``), or all of them in processes of their own."""
+    """Run one role in this process (``--role``), or each role in its own process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--role", choices=sorted(roles))
     chosen = parser.parse_args().role
@@ -71,7 +72,7 @@ def main(roles):
 
 
 def table(rows, columns):
-    """Print rows of a dict of dicts as a table."""
+    """Print a dict of dicts as a table, one row per entry."""
     from rich.console import Console
     from rich.table import Table
 
@@ -86,6 +87,6 @@ def table(rows, columns):
 
 
 def keep(name, results):
-    """Write results as JSON for the closing table and the plots."""
+    """Write results as JSON, for ``plots.py`` and for comparisons."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))

@@ -1,7 +1,8 @@
-"""Viterbi of an HMM: seqlab and hmmlearn (``pip install hmmlearn``), the same parameters and observations.
+"""Viterbi decoding of an HMM with seqlab and hmmlearn (``pip install hmmlearn``), same parameters and data.
 
-Both start from arrays and end with labels; each time is the best of several runs, emissions included.
-Categorical and Gaussian emissions, 10 and 40 labels, many short sequences and a few long ones.
+Both start from arrays and return labels; each time is the best of several runs and includes the emission
+probabilities. Categorical and Gaussian emissions, 10 and 40 labels, many short sequences and a few long
+ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SHAPES = {"5,000 x 20": (5000, 20), "10 x 20,000": (10, 20_000)}
 
 
 def data(n_labels, kind, shape):
-    """Observations stacked, labels and lengths."""
+    """Stacked observations, labels and lengths."""
     from seqlab.datasets import make_hmm_sequences
 
     n_sequences, length = shape
@@ -31,7 +32,7 @@ def data(n_labels, kind, shape):
         return_X_y=True,
     )
     stacked, labels = np.concatenate(X), np.concatenate(y)
-    # Not every symbol occurs; hmmlearn wants them numbered without gaps.
+    # Not every symbol occurs, and hmmlearn needs symbols numbered without gaps.
     stacked = np.unique(stacked, return_inverse=True)[1].reshape(-1, 1)
     if kind == "gaussian":  # eight noisy measurements of the label
         random = np.random.default_rng(0)
@@ -41,16 +42,16 @@ def data(n_labels, kind, shape):
 
 
 def fitted(kind, stacked, labels, lengths):
-    """Parameters by counting, for both."""
+    """A fitted HMM; both libraries use its parameters."""
     from seqlab import HMM
 
     return HMM(emissions=kind).fit(stacked, labels, lengths=lengths)
 
 
 def best_of(predict):
-    """Least seconds of a few runs, and what they gave."""
+    """Shortest time of several runs, and the predicted labels."""
     seconds = []
-    for _ in range(N_RUNS + 1):  # the first run compiles, or reads the compiled kernels
+    for _ in range(N_RUNS + 1):  # the first run compiles or loads the kernels
         began = time.perf_counter()
         labels = predict()
         seconds.append(time.perf_counter() - began)
@@ -58,7 +59,10 @@ def best_of(predict):
 
 
 def measure(decoder, *, by_label):
-    """Seconds of a decoder for every case; a checksum of its labels, or numbers of labels, to compare."""
+    """Seconds of a decoder for every case, and a checksum of its labels for comparison.
+
+    ``by_label`` tells that the decoder returns labels, not label indices.
+    """
     record = {}
     for kind in ("categorical", "gaussian"):
         for n_labels in (10, 40):

@@ -1,4 +1,4 @@
-"""One sequence of a million steps and twenty labels: Viterbi and marginals, seconds and peak memory."""
+"""Viterbi and marginals of one sequence of a million steps and twenty labels: seconds and peak memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Phrase inference, given posteriors: seconds per cost, and how the envelope scales.
+"""Phrase inference on given posteriors: seconds for each cost, and for one long sequence.
 
-Random posteriors for 47,000 tokens in sentences of about 24, as the test part of CoNLL-2000 has; then one
-long sequence, all pairs of steps against the lower envelope of lines.
+Random posteriors for 47,000 tokens in sentences of about 24, like the test part of CoNLL-2000. Then one
+long sequence, with the method that tries all pairs of steps and the one that uses the lower envelope of
+lines.
 
 Run: python benchmarks/phrases.py
 """
@@ -17,7 +18,7 @@ REPEATS = 5
 
 
 def best_of(function):
-    function()  # compiles, or loads what was compiled
+    function()  # compiles or loads the kernels
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Pictures of what the other benchmarks measured, from their JSON files."""
+"""Plots of the results of the other benchmarks, from their JSON files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def load(name):
 
 
 def training(results, axes):
-    """Objective against seconds."""
+    """Plot the objective over seconds."""
     best = min(record["objective"] for record in results.values())
     for name, record in results.items():
         if "trajectory" in record:
@@ -30,7 +30,7 @@ def training(results, axes):
 
 
 def series(name, rows, axes):
-    """Cost against size, with the slope the algorithm promises."""
+    """Plot the time over the size, with the theoretical slope."""
     sizes = [float(key.rsplit(" ", 1)[1]) for key in rows]
     seconds = [row["seconds"] for row in rows.values()]
     axes.plot(sizes, seconds, "o-", markersize=4, linewidth=1.8)

@@ -1,7 +1,8 @@
-"""The default solver against plain L-BFGS, untuned, over data sets and penalties.
+"""The default solver and plain L-BFGS, without tuning, on several data sets and penalties.
 
-Seconds on two threads to the default tolerance, how far above the best value known each ends (the lower of
-the two, or of a run at a tight tolerance), and F1 or accuracy on the test data against that of the tight run.
+Seconds with two threads to the default tolerance; how far the final objective lies above the best known
+one (the lowest of both and of a run with a small tolerance); and F1 or accuracy on the test data,
+compared with that run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How the cost of a training pass grows: with sequences, labels, length and threads.
+"""How the time of a training pass grows with the number of sequences, labels, steps per sequence and
+threads.
 
-Seconds of one evaluation of the CRF's objective and gradient on generated data, best of three. Linear in
-steps and quadratic in labels is what the algorithm promises; the last column shows the power from row to row.
+Seconds for one evaluation of the CRF's objective and gradient on generated data, best of three. In
+theory the time is linear in steps and quadratic in labels; the last column shows the measured exponent
+from row to row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SNoW on the noun phrases of CoNLL-2000: five passes over 423,454 decisions of 30 features, on one core."""
+"""SNoW on the noun phrases of CoNLL-2000: five passes over 423,454 decisions of 30 features, one core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ N_PASSES = 5
 
 
 def task(subset):
-    """Tokens of a part, and the open and close decisions of its noun phrases."""
+    """Tokens of a subset, and the open and close decisions of its noun phrases."""
     from seqlab.data import phrases_to_open_close, tags_to_phrases
     from seqlab.datasets import fetch_conll2000
 

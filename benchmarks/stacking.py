@@ -1,11 +1,11 @@
-"""Stacked logistic regression on signature lines: its time beside the classifier's own, one core and two."""
+"""Time of stacked logistic regression on signature lines and of the classifier alone, on one core and two."""
 
 from __future__ import annotations
 
 import os
 import time
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core is one core
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # no threads inside NumPy and scikit-learn
 
 from _common import clock, keep, main, table
 
@@ -52,7 +52,7 @@ if __name__ == "__main__":
     )
     if results:
         for record in results.values():
-            # Of the processor's time: what else the machine does must not count.
+            # Processor time, so that other load on the machine does not count.
             record["times the base"] = record["cpu"] / results["logistic regression"]["cpu"]
             record["cores used"] = record["cpu"] / record["train"]
         columns = ["train", "cpu", "times the base", "cores used", "accuracy on the training lines"]

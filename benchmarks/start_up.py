@@ -1,7 +1,8 @@
-"""What a new machine and a new process pay before the first fit.
+"""Start-up time on a new machine (with compilation) and in a new process (with cached kernels).
 
-A small CRF, large enough for the fast route, is fitted twice in a process with an empty kernel cache (first
-use on a machine), then in a second process that finds the kernels there.
+A small CRF, but large enough for the kernels of large data, is fitted twice in a process with an empty
+kernel cache (first use on a machine), then in a second process that finds the compiled kernels in the
+cache.
 """
 
 from __future__ import annotations

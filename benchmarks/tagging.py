@@ -1,6 +1,6 @@
-"""Tagging the test set of CoNLL-2000: labels and marginals, from strings and from columns.
+"""Tagging the test set of CoNLL-2000 with one thread: labels and marginals, from strings and from columns.
 
-The best of five runs for everybody, strings made anew for each (a Python string remembers its hash).
+The best of five runs each. Strings are created anew for every run, because a Python string caches its hash.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ N_RUNS = 5
 
 
 def best(record, name, function, data):
-    """Least seconds of ``function(data())``, into ``record[name]``."""
+    """Store the shortest time of ``function(data())`` in ``record[name]``."""
     seconds = []
     for _ in range(N_RUNS):
         fresh = data()

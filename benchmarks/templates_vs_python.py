@@ -1,11 +1,11 @@
-"""Templates against the same string features built in Python.
+"""`Templates` compared with the same string features built in Python.
 
 The 19 unigram lines of the CRF++ chunking template on the training part of CoNLL-2000 (read from
-$SEQLAB_DATA), or on as much generated text where that is absent. In Python there are two ways to
-make the strings, and both are also timed up to the CSR matrix that `Templates.fit_transform` returns:
+$SEQLAB_DATA), or on the same amount of generated text if it is not available. In Python there are two
+ways to build the strings; both are also timed up to the CSR matrix that `Templates.fit_transform` returns:
 
-* by hand: one f-string per feature, written out for this very template;
-* templates: the template lines expanded by a general function, as `Templates` itself does.
+* by hand: one f-string per feature, written for this template;
+* templates: a general function expands the template lines, as `Templates` does.
 
 Run: python benchmarks/templates_vs_python.py [--json PATH]
 """
@@ -105,7 +105,7 @@ def to_csr(rows):
 
 
 def best_seconds(contenders, rounds=5):
-    """Best time of each, measured in turn so that a busy machine is busy for all of them."""
+    """Shortest time of each, measured in turn so that other load on the machine affects all of them."""
     best = dict.fromkeys(contenders, np.inf)
     for _ in range(rounds):
         for name, work in contenders.items():
@@ -119,7 +119,7 @@ def best_seconds(contenders, rounds=5):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     json_path = parser.parse_args().json
     source, sentences = read_sentences()
     begin = time.perf_counter()
@@ -146,7 +146,7 @@ def main():
         f"{source}: {len(sentences)} sequences, {sum(map(len, sentences))} tokens, 19 templates, "
     )
     print(
-        f"{model.n_features_out_} features; first call, with loading or compiling: {first:.2f} s\n"
+        f"{model.n_features_out_} features; first call, with compiling or loading: {first:.2f} s\n"
     )
     print(f"{'':28}{'seconds':>9}{'/ fit_transform':>17}")
     for name, value in times.items():

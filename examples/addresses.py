@@ -44,9 +44,7 @@ def main():
     predicted = tagger.predict(X[800:], constraints="IOB2")
     row = span_report(y[800:], predicted, confidence=0.95, random_state=0).to_dict()["micro avg"]
     low, high = row["f1_interval"]
-    print(
-        f"200 test addresses: F1 {row['f1']:.3f} (95 % interval {low:.3f} to {high:.3f})"
-    )
+    print(f"200 test addresses: F1 {row['f1']:.3f} (95 % interval {low:.3f} to {high:.3f})")
 
     found = [(line, *parse(tagger, line)) for line in NEW]
     for line, fields, confidence in sorted(found, key=lambda one: one[2]):

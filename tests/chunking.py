@@ -1,4 +1,4 @@
-"""The chunking attributes of CRFsuite's tutorial as plain strings: the shared input of ours and peers."""
+"""The attributes of CRFsuite's chunking tutorial as strings: shared input of seqlab and other libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEMPLATES = (
 
 
 def chunking_attributes(sentence):
-    """Bags of attributes of one sentence of (word, pos) tokens; templates that leave it are skipped."""
+    """Bags of attributes of one sentence of (word, pos) tokens, without those that reach beyond its ends."""
     n = len(sentence)
     steps = [[] for _ in sentence]
     for template in TEMPLATES:

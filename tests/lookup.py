@@ -1,4 +1,4 @@
-"""A classifier whose posteriors are written down, for tests of what is built on posteriors."""
+"""A classifier that reads its posteriors from a table, for tests of models built on classifiers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 
 class Lookup(ClassifierMixin, BaseEstimator):
-    """``predict_proba`` of a row is the entry of ``table`` that its first feature numbers.
+    """``predict_proba`` of a row is the row of ``table`` whose index is the first feature.
 
-    Columns of the table are the classes seen in training, or all of ``labels`` where given.
+    The columns of the table are the classes seen in training, or ``labels`` if given.
     """
 
     def __init__(self, table=None, labels=None):

@@ -1,4 +1,4 @@
-"""Every example in a docstring runs and shows what it says."""
+"""Every example in a docstring runs and gives the output shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_docstring_examples(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0

@@ -1,19 +1,19 @@
-"""Every code block of the README and of the documentation runs and prints what the page says.
+"""Every code block of the README and of the documentation runs and prints what the page shows.
 
-The blocks of a page run in order, in one folder and one namespace: a shell block may write the file that
-the Python block below it reads. What is checked:
+The blocks of a page run in order, in one folder and one namespace: a shell block may write a file that
+a later Python block reads. The checks depend on the language of the block:
 
 - ``python``: runs without an error or a warning. Comment lines directly below an expression or a
-  loop at the left margin are its expected output, what it prints or else its ``repr``.
+  loop at the left margin are its expected output: what it prints, or else its ``repr``.
 - ``pycon``: a doctest.
-- ``console``: lines that begin with ``$`` are commands, the lines below each what it prints.
+- ``console``: lines that begin with ``$`` are commands; the lines below a command are its output.
 - ``sh``: commands only.
 
-A command is a pipe of ``seqlab`` (run in this process), ``echo``, ``cat``, ``tr`` and ``head``, with
-``> file`` at the end. In expected output ``...`` stands for anything and blanks do not count. Numbers
-with a decimal point, and percentages, agree within 5 % (libraries differ in the last digits, training
-stops within a tolerance); whole numbers agree exactly. A block below ``<!-- no-run: reason -->`` does
-not run; the options of its ``seqlab`` commands are still checked.
+A command is a pipe of ``seqlab`` (run in this process), ``echo``, ``cat``, ``tr`` and ``head``, and may end
+with ``> file``. In expected output ``...`` matches anything and the amount of white space does not matter.
+Numbers with a decimal point and percentages must agree within 5 % (libraries differ in the last digits,
+and training stops within a tolerance); whole numbers must be equal. A block below
+``<!-- no-run: reason -->`` does not run, but the options of its ``seqlab`` commands are checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)$")
 MARKER = re.compile(r"^\s*<!-- no-run: (?P<reason>\S.*?) -->\s*$")
 NUMBER = r"\d+\.\d+(?:e[+-]?\d+)?|\d+(?=%)"
 PIECE = re.compile(rf"\.\.\.|{NUMBER}")
-RULE = re.compile("─{3,}")  # of a table, as long as its widest cells
+RULE = re.compile("─{3,}")  # horizontal line of a table; its length depends on the cells
 TOOLS = {"echo", "cat", "tr", "head"}
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,7 +49,7 @@ RUNNABLE = {"python", "pycon", "console", "sh"}
 
 @dataclass
 class Block:
-    """One fenced block: its language, its text, and the line of its first line of text."""
+    """One fenced block: its language, its text, and the line number where the text begins."""
 
     language: str
     text: str
@@ -66,7 +66,7 @@ def read_blocks(page: Path) -> list[Block]:
         if fence:
             close = next(
                 k for k in range(number + 1, len(lines)) if lines[k].strip() == "```"
-            )  # StopIteration: the fence is never closed
+            )  # StopIteration if the fence is never closed
             indent = len(fence["indent"])
             text = "\n".join(one[indent:] for one in lines[number + 1 : close])
             language = fence["info"].split(" ")[0].strip()
@@ -83,7 +83,7 @@ def read_blocks(page: Path) -> list[Block]:
 
 
 def run_page(page: Path, folder: Path) -> int:
-    """Run the blocks of a page in a folder; give how many ran."""
+    """Run the blocks of a page in a folder and return how many ran."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     n_run = 0
     for block in read_blocks(page):
@@ -113,7 +113,7 @@ def run_python(block: Block, namespace: dict[str, object], where: str) -> None:
     for statement in ast.parse(block.text).body:
         expected = _comment_below(lines, statement.end_lineno)
         source = ast.get_source_segment(block.text, statement) or ""
-        # Blank lines in front keep the line numbers of tracebacks those of the page.
+        # Empty lines in front, so that tracebacks show the line numbers of the page.
         shift = "\n" * (block.line + statement.lineno - 2)
         if not isinstance(statement, ast.Expr | ast.For) or expected is None:
             exec(compile(shift + _whole(lines, statement), where, "exec"), namespace)
@@ -129,7 +129,7 @@ def run_python(block: Block, namespace: dict[str, object], where: str) -> None:
 
 
 def _whole(lines: list[str], statement: ast.stmt) -> str:
-    """The lines of a statement, its decorators included."""
+    """The lines of a statement, including its decorators."""
     decorators = getattr(statement, "decorator_list", [])
     first = min([statement.lineno, *(one.lineno for one in decorators)])
     return "\n".join(lines[first - 1 : statement.end_lineno])
@@ -146,7 +146,7 @@ def _comment_below(lines: list[str], end: int | None) -> str | None:
 
 def run_doctest(block: Block, namespace: dict[str, object], where: str) -> None:
     test = doctest.DocTestParser().get_doctest(block.text, namespace, where, where, block.line)
-    test.globs = namespace  # get_doctest copies it; names must live on
+    test.globs = namespace  # get_doctest copies it, but later blocks need the new names
     report = io.StringIO()
     runner = doctest.DocTestRunner(ApproximateChecker(), optionflags=FLAGS)
     runner.run(test, out=report.write, clear_globs=False)
@@ -159,7 +159,7 @@ def check_output(expected: str, given: str, where: str) -> None:
 
 
 def agrees(expected: str, given: str) -> bool:
-    """Whether an output is what a page shows; see the module's text for what may differ."""
+    """Whether an output agrees with the page; the module docstring says what may differ."""
     shown, given = (RULE.sub("───", " ".join(text.split())) for text in (expected, given))
     pattern, numbers, at = "", [], 0
     for piece in PIECE.finditer(shown):
@@ -178,7 +178,7 @@ def agrees(expected: str, given: str) -> bool:
 
 
 class ApproximateChecker(doctest.OutputChecker):
-    """The same agreement for doctests."""
+    """The same comparison for doctests."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return super().check_output(want, got, optionflags) or agrees(want, got)
@@ -189,7 +189,7 @@ class ApproximateChecker(doctest.OutputChecker):
 
 @dataclass
 class Command:
-    """A command line and, where it is shown, its output."""
+    """A command line and its expected output, if the page shows it."""
 
     text: str
     expected: str | None = None
@@ -198,10 +198,10 @@ class Command:
 def commands_of(block: Block) -> list[Command]:
     commands: list[Command] = []
     shown = block.language == "console"
-    going_on = False  # the last line ended in a backslash
+    is_continued = False  # the last line ended in a backslash
     for line in block.text.splitlines():
         code = _without_comment(line)
-        if going_on:
+        if is_continued:
             commands[-1].text += " " + code.rstrip("\\").strip()
         elif shown and not line.startswith("$ "):
             assert commands, f"output before any command: {line!r}"
@@ -209,17 +209,17 @@ def commands_of(block: Block) -> list[Command]:
             continue
         elif code.strip():
             commands.append(Command(code.removeprefix("$ ").rstrip("\\").strip()))
-        going_on = code.rstrip().endswith("\\")
+        is_continued = code.rstrip().endswith("\\")
     return [command for command in commands if command.text]
 
 
 def _without_comment(line: str) -> str:
-    """The line without a trailing ``# comment`` (two blanks before it, or at its beginning)."""
+    """The line without a ``# comment`` (at its beginning, or after two spaces)."""
     return re.split(r"(?:^|\s{2,})# ", line, maxsplit=1)[0]
 
 
 def stages_of(text: str) -> tuple[list[list[str]], str | None]:
-    """The commands of a pipe, and the file that its output goes to."""
+    """The commands of a pipe, and the file that receives its output."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars="|>")
     lexer.whitespace_split = True
     words = list(lexer)
@@ -239,7 +239,7 @@ def stages_of(text: str) -> tuple[list[list[str]], str | None]:
 
 def run_command(command: Command, folder: Path, where: str) -> None:
     stages, target = stages_of(command.text)
-    assert any(stage[0] == "seqlab" for stage in stages), f"{where}: not of seqlab: {command.text}"
+    assert any(stage[0] == "seqlab" for stage in stages), f"{where}: no seqlab: {command.text}"
     data = ""
     for stage in stages:
         if stage[0] == "seqlab":
@@ -257,7 +257,7 @@ def run_command(command: Command, folder: Path, where: str) -> None:
 
 
 def check_options(text: str) -> None:
-    """Whether every option of the ``seqlab`` commands of a line exists."""
+    """Check that every option of the ``seqlab`` commands in a line exists."""
     for stage in stages_of(text)[0]:
         if not stage or stage[0] != "seqlab":
             continue
@@ -268,7 +268,7 @@ def check_options(text: str) -> None:
         known |= {"-h", "--help", "--debug"}
         for word in words:
             if word.startswith("-") and word != "-" and not word[1:2].isdigit():
-                assert word in known, f"{text}: there is no option {word}"
+                assert word in known, f"{text}: option {word} does not exist"
 
 
 # The tests.
@@ -283,14 +283,14 @@ def test_page_runs(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_is_marked_with_a_language_that_runs(page):
+def test_every_block_has_a_language(page):
     for block in read_blocks(page):
         assert block.language not in ("", "bash", "shell", "py"), f"{page}:{block.line}"
         if block.language == "text":
             assert not re.search(r"^(\$ )?seqlab ", block.text, re.MULTILINE), block.text
 
 
-def test_wrong_output_is_noticed(tmp_path, monkeypatch):
+def test_wrong_output_is_detected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     for good, bad in (
@@ -314,7 +314,7 @@ def test_wrong_output_is_noticed(tmp_path, monkeypatch):
             run_page(page, tmp_path)
 
 
-def test_blocks_share_names_and_folder(tmp_path, monkeypatch):
+def test_blocks_share_namespace_and_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(

@@ -1,4 +1,4 @@
-"""The example scripts run, without warnings, and draw what they say."""
+"""The example scripts run without warnings and write the figures they announce."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
-DRAWING = {"inspect_weights.py", "sensor_segments.py"}
+WITH_FIGURE = {"inspect_weights.py", "sensor_segments.py"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_example(script, tmp_path):
     command = [sys.executable, "-W", "error", str(script)]
-    if script.name in DRAWING:
+    if script.name in WITH_FIGURE:
         command += ["--figure", "figure.png"]
     done = subprocess.run(
         command,
@@ -30,7 +30,7 @@ def test_example(script, tmp_path):
     assert done.stdout.strip()
     assert done.stderr == ""
     written = {path.name for path in tmp_path.iterdir()}
-    assert written == ({"figure.png"} if script.name in DRAWING else set())
+    assert written == ({"figure.png"} if script.name in WITH_FIGURE else set())
 
 
 def test_every_example_is_listed():

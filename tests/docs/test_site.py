@@ -1,4 +1,4 @@
-"""The site builds without a warning and without the network; the reference names every public name."""
+"""The site builds without warnings and without network access; the reference contains every public name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import seqlab
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("data", "data.io", "datasets", "features", "inference", "inspection", "metrics")
+PACKAGES = ("data", "data.io", "datasets", "features", "inference", "inspection", "metrics")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_nothing_is_fetched_by_a_reader(site):
+def test_pages_load_nothing_from_other_servers(site):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:[^"]+)"', text)
@@ -52,8 +52,8 @@ def test_every_public_name_is_in_the_reference():
     )
     entries = {line.rsplit(".", 1)[-1] for line in re.findall(r"^::: (\S+)$", reference, re.M)}
     public = {name for name in seqlab.__all__ if not name.startswith("_")}
-    for room in ROOMS:
-        public |= set(importlib.import_module(f"seqlab.{room}").__all__)
+    for package in PACKAGES:
+        public |= set(importlib.import_module(f"seqlab.{package}").__all__)
     assert public <= entries, f"not in docs/api: {sorted(public - entries)}"
 
 
@@ -64,8 +64,7 @@ def test_every_entry_is_rendered(site):
             assert f'id="{name}"' in html, name
 
 
-def test_the_house_is_not_mentioned():
-    """No absolute paths of a machine, and no addresses of package indexes."""
+def test_no_machine_paths_or_package_indexes():
     wrong = re.compile(r"/(?:home|root|work|tmp)/\w|pypi\.org|localhost", re.IGNORECASE)
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
     for page in [*pages, *(ROOT / "examples").glob("*")]:

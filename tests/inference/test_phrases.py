@@ -237,7 +237,7 @@ def test_batch_equals_single_sequences_for_any_number_of_threads(kind, monkeypat
     use_small_blocks(monkeypatch, 1000)
     counts = count_parallel_tasks(monkeypatch)
     rng = np.random.default_rng(1)
-    lengths = [0, 3, 1, 0, 150, 7, 0]
+    lengths = [0, 3, 1, 0, 150, 7, 0, 40, 60]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     opened, closed = random_posteriors(rng, int(offsets[-1]), 2)
     costs = costs_of(kind, opened, closed, 2, offsets=offsets, threshold=0.1)
