@@ -352,7 +352,8 @@ def test_nan_and_infinity_are_named_by_position(bad, form):
 
 
 def test_large_finite_numbers_are_accepted():
-    as_sequences(np.full((3, 2), np.finfo(float).max))
+    X = np.full((3, 2), np.finfo(float).max)
+    assert np.array_equal(as_sequences(X)[0].matrix, X)
 
 
 @pytest.mark.parametrize(
