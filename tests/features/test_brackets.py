@@ -18,10 +18,10 @@ X = [
 ]
 
 
-def rows_of(transformer, made, sequence):
+def rows_of(transformer, result, sequence):
     """Names of the features of each step of a sequence."""
     names = transformer.get_feature_names_out()
-    return [sorted(names[row.indices]) for row in made[sequence]]
+    return [sorted(names[row.indices]) for row in result[sequence]]
 
 
 def padded(tokens, place, column):
@@ -53,23 +53,23 @@ def expected(tokens, t, kind, scheme, size, window, columns):
 @pytest.mark.parametrize(("size", "window"), [(3, 6), (2, 4), (1, 2), (9, 4)])
 def test_features_by_name(scheme, size, window):
     brackets = BracketFeatures(scheme=scheme, size=size, window=window)
-    made = brackets.fit_transform(X)
-    assert made.lengths.tolist() == [10, 4]
+    result = brackets.fit_transform(X)
+    assert result.lengths.tolist() == [10, 4]
     columns = [(0, "word"), (1, "pos")]
     for i, tokens in enumerate(X):
-        rows = rows_of(brackets, made, i)
+        rows = rows_of(brackets, result, i)
         for t in range(len(tokens)):
             for step, kind in ((2 * t, "open"), (2 * t + 1, "close")):
                 assert rows[step] == expected(tokens, t, kind, scheme, size, window, columns)
-    assert set(made.matrix.data) == {1.0}
+    assert set(result.matrix.data) == {1.0}
 
 
 @pytest.mark.parametrize(("scheme", "count"), [("runs", 15), ("subsets", 41)])
 def test_counts_of_the_paper(scheme, count):
     """6 + 5 + 4 = 15 adjacent runs, 6 + 15 + 20 = 41 subsets, per column and decision."""
     for columns, n_columns in ((["pos"], 1), ([0, 1], 2), (None, 2)):
-        made = BracketFeatures(scheme=scheme, columns=columns).fit_transform(X)
-        assert np.all(np.diff(made.matrix.indptr) == n_columns * count)
+        result = BracketFeatures(scheme=scheme, columns=columns).fit_transform(X)
+        assert np.all(np.diff(result.matrix.indptr) == n_columns * count)
 
 
 def test_the_window_is_centred_on_the_gap():
@@ -83,18 +83,18 @@ def test_the_window_is_centred_on_the_gap():
 
 def test_mixed_columns():
     brackets = BracketFeatures(mixed=True, size=2, window=2)
-    made = brackets.fit_transform(X)
+    result = brackets.fit_transform(X)
     # Two positions with two columns each, and four ways to combine both.
-    assert np.all(np.diff(made.matrix.indptr) == 2 * 2 + 4)
-    assert "open:word[-1]|pos[0]=the|NN" in rows_of(brackets, made, 0)[2]
+    assert np.all(np.diff(result.matrix.indptr) == 2 * 2 + 4)
+    assert "open:word[-1]|pos[0]=the|NN" in rows_of(brackets, result, 0)[2]
     subsets = BracketFeatures(mixed=True, scheme="subsets", size=2, window=4).fit_transform(X)
     assert np.all(np.diff(subsets.matrix.indptr) == 4 * 2 + 6 * 4)
 
 
 def test_kinds_have_no_common_columns_and_can_be_used_alone():
     both = BracketFeatures().fit(X)
-    made = both.transform(X)
-    opens, closes = made.matrix[0::2], made.matrix[1::2]
+    result = both.transform(X)
+    opens, closes = result.matrix[0::2], result.matrix[1::2]
     assert not set(opens.indices) & set(closes.indices)
     for kind, part in (("open", opens), ("close", closes)):
         alone = BracketFeatures(decisions=kind).fit(X)
@@ -107,11 +107,11 @@ def test_kinds_have_no_common_columns_and_can_be_used_alone():
 
 def test_fit_transform_equals_fit_and_transform():
     brackets = BracketFeatures(scheme="subsets", min_count=2)
-    made = brackets.fit_transform(X)
+    result = brackets.fit_transform(X)
     again = BracketFeatures(scheme="subsets", min_count=2).fit(X).transform(X)
-    assert np.array_equal(made.matrix.toarray(), again.matrix.toarray())
-    assert made.n_features == brackets.n_features_out_ == len(brackets.get_feature_names_out())
-    assert made.matrix.sum(axis=0).min() >= 2
+    assert np.array_equal(result.matrix.toarray(), again.matrix.toarray())
+    assert result.n_features == brackets.n_features_out_ == len(brackets.get_feature_names_out())
+    assert result.matrix.sum(axis=0).min() >= 2
 
 
 def test_unseen_tokens_and_forms_of_input():
@@ -130,8 +130,8 @@ def test_unseen_tokens_and_forms_of_input():
 
 
 def test_one_column_of_plain_strings():
-    made = BracketFeatures().fit_transform([["a", "b"], ["c"]])
-    assert np.all(np.diff(made.matrix.indptr) == 15)
+    result = BracketFeatures().fit_transform([["a", "b"], ["c"]])
+    assert np.all(np.diff(result.matrix.indptr) == 15)
 
 
 def test_files_and_pickles(tmp_path):

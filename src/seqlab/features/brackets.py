@@ -91,8 +91,8 @@ class BracketFeatures(TokenTransformer):
     >>> from seqlab.features import BracketFeatures
     >>> X = [[("the", "DT"), ("cat", "NN"), ("sat", "VBD")]]
     >>> brackets = BracketFeatures(columns=["pos"])
-    >>> made = brackets.fit_transform(X)
-    >>> made.lengths.tolist(), made.matrix.sum(axis=1).ravel().tolist()
+    >>> result = brackets.fit_transform(X)
+    >>> result.lengths.tolist(), result.matrix.sum(axis=1).ravel().tolist()
     ([6], [[15.0, 15.0, 15.0, 15.0, 15.0, 15.0]])
     >>> brackets.get_feature_names_out()[-1]
     'close:pos[1]|pos[2]|pos[3]=_B+1|_B+2|_B+3'
@@ -161,7 +161,7 @@ class BracketFeatures(TokenTransformer):
         return _interleave([part.transform(tokens) for part in self.templates_.values()])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features, ``open:word[-1]|word[0]=the|cat``; built anew at each call."""
+        """Names of the features, ``open:word[-1]|word[0]=the|cat``; rebuilt at each call."""
         check_is_fitted(self)
         names = [
             f"{kind}:" + templates.get_feature_names_out()

@@ -99,11 +99,11 @@ class LineFeatures(TokenTransformer):
         X, y : ignored
         """
         self._validate_params()
-        own = list(self._compile_patterns())
-        duplicates = sorted(set(own) & set(BASIC_NAMES))
+        extra = list(self._compile_patterns())
+        duplicates = sorted(set(extra) & set(BASIC_NAMES))
         if duplicates:
             raise InputError(f"the pattern name {duplicates[0]!r} is the name of a basic feature")
-        basic = [*BASIC_NAMES, *own]
+        basic = [*BASIC_NAMES, *extra]
         self.feature_names_ = basic
         if self.features == "full":
             window = _make_window().fit([np.zeros((1, len(basic)))])
@@ -169,8 +169,8 @@ def _make_window() -> Window:
 
 
 def _line_columns(line: str, patterns: list[re.Pattern[str]]) -> list[int]:
-    own = [len(BASIC_NAMES) + k for k, pattern in enumerate(patterns) if pattern.search(line)]
-    return basic_features(line) + own
+    extra = [len(BASIC_NAMES) + k for k, pattern in enumerate(patterns) if pattern.search(line)]
+    return basic_features(line) + extra
 
 
 def _binary_rows(columns: list[list[int]], n_columns: int) -> sp.csr_matrix:

@@ -253,7 +253,7 @@ class Templates(TokenTransformer):
         return self._transform(X, edge=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features, built anew at each call."""
+        """Names of the features, rebuilt at each call."""
         check_is_fitted(self)
         return self._names(edge=False)
 
