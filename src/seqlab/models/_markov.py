@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -50,6 +51,12 @@ class LegalTransitions(NamedTuple):
     transitions: Bools
     end: Bools
 
+    @classmethod
+    def unrestricted(cls, n_labels: int) -> LegalTransitions:
+        """Return an instance that allows everything."""
+        every = np.ones(n_labels, dtype=bool)
+        return cls(every, np.ones((n_labels, n_labels), dtype=bool), every)
+
 
 class MarkovChain(NamedTuple):
     """Probabilities of a Markov chain of labels.
@@ -67,9 +74,7 @@ class MarkovChain(NamedTuple):
     end: Floats | None
 
 
-def count_chain(
-    codes: NDArray[np.int64], offsets: NDArray[np.int64], weights: Floats, n_labels: int
-) -> ChainCounts:
+def count_chain(codes: Ints, offsets: Ints, weights: Floats, n_labels: int) -> ChainCounts:
     """Count first labels, transitions and last labels, with weights, as far as known (codes >= 0)."""
     steps = np.repeat(weights, np.diff(offsets))
     inside = np.ones(codes.size, dtype=bool)
@@ -79,7 +84,7 @@ def count_chain(
     pair_codes = before[known] * n_labels + after[known]
     pairs: Any = np.bincount(pair_codes, pair_weights[known], minlength=n_labels**2)
 
-    def count_at(rows: NDArray[np.int64]) -> Any:
+    def count_at(rows: Ints) -> Any:
         labels = codes[rows]
         is_known = labels >= 0
         return np.bincount(labels[is_known], weights[is_known], minlength=n_labels)
@@ -122,10 +127,7 @@ def chain_log_prior(chain: MarkovChain, legal: LegalTransitions, smoothing: floa
 
 
 def check_training_labels(
-    codes: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    legal: LegalTransitions,
-    classes: NDArray[Any],
+    codes: Ints, offsets: Ints, legal: LegalTransitions, classes: NDArray[Any]
 ) -> None:
     """Raise an error that names the first training label that is not legal."""
     first, last = offsets[:-1], offsets[1:] - 1

@@ -27,7 +27,7 @@ from seqlab.models._markov import (
 # The probability of a wrong decision is exp(-10), 1 in 22,000. Larger: fewer structural zeros.
 MIN_EXPECTED_COUNT = 10.0
 
-LEGAL_CONSTRAINTS: list[Any] = [str, Mask, None]
+CONSTRAINTS: list[Any] = [str, Mask, None]
 
 
 def find_legal_transitions(
@@ -51,16 +51,15 @@ def find_legal_transitions(
     """
     constraints = getattr(labeler, "constraints", None)
     classes = labeler.classes_
-    every = np.ones(classes.size, dtype=bool)
-    everything = LegalTransitions(every, np.ones((classes.size, classes.size), dtype=bool), every)
+    legal = LegalTransitions.unrestricted(classes.size)
     if constraints is None:
-        return everything
+        return legal
     if isinstance(constraints, str) and constraints in ("seen", "auto"):
         counts = count_chain(data.codes, data.X.offsets, np.ones(len(data.X)), classes.size)
         if constraints == "auto":
             return _from_open_close(counts, classes) or _from_expected_counts(counts)
         followed = counts.transitions.any(axis=1, keepdims=True)
-        end = counts.end > 0 if with_end else every
+        end = counts.end > 0 if with_end else legal.end
         return LegalTransitions(counts.start > 0, (counts.transitions > 0) | ~followed, end)
     mask = labeler._mask(constraints, data.X, None)
     assert mask is not None
@@ -68,11 +67,8 @@ def find_legal_transitions(
         raise InputError(
             "the constraints of a model apply to all sequences, so mask.steps must be None"
         )
-    legal = LegalTransitions(
-        every if mask.start is None else mask.start,
-        everything.transitions if mask.transitions is None else mask.transitions,
-        every if mask.end is None else mask.end,
-    )
+    given = {"start": mask.start, "transitions": mask.transitions, "end": mask.end}
+    legal = legal._replace(**{name: part for name, part in given.items() if part is not None})
     check_training_labels(data.codes, data.X.offsets, legal, classes)
     return legal
 

@@ -1,4 +1,4 @@
-"""SNoW: hand values, a plain twin, and the contract of a scikit-learn classifier."""
+"""SNoW: values by hand, a plain reference implementation, and the scikit-learn contract."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from seqlab import SNoW, load, save
 from seqlab.data import InputError
 
 EXPECTED_FAILURES = {
-    "check_decision_proba_consistency": "the check gives negative values to estimators that are tagged "
-    "as taking none",
+    "check_decision_proba_consistency": "the check passes negative values to estimators whose "
+    "tags exclude them",
 }
 
 
-class Twin:
-    """The same network with dicts and a plain loop, over dense rows."""
+class Reference:
+    """The same network with dicts and plain loops over dense rows."""
 
     def __init__(self, model, n_classes):
         self.model, self.nodes = model, [{} for _ in range(n_classes)]
@@ -39,7 +39,7 @@ class Twin:
         weights = (self.nodes if weights is None else weights)[c]
         return sum(weights.get(f, 0.0) * x for f, x in enumerate(row) if x)
 
-    def show(self, row, y, new):
+    def train(self, row, y, new):
         m = self.model
         active = [(f, x) for f, x in enumerate(row) if x]
         if new:
@@ -90,7 +90,7 @@ def data():
     st.integers(1, 3),
     st.booleans(),
 )
-def test_equals_the_plain_twin(seed, averaged, margin, min_count, binary):
+def test_it_equals_the_reference(seed, averaged, margin, min_count, binary):
     random = np.random.default_rng(seed)
     n, n_features, n_classes, passes = 25, 7, int(random.integers(1, 4)), 3
     X = (random.random((n, n_features)) < 0.5) * (
@@ -102,18 +102,18 @@ def test_equals_the_plain_twin(seed, averaged, margin, min_count, binary):
         promotion=1.7, demotion=0.5, threshold=2.0, initial_weight=0.4,
     ).fit(X, y)  # fmt: skip
     classes = model.classes_
-    twin = Twin(model, classes.size)
+    reference = Reference(model, classes.size)
     for number in range(model.n_iter_):
         for row, code in zip(X, np.searchsorted(classes, y), strict=True):
-            twin.show(row, code, new=number == 0)
-    expected = twin.weights(n_features)
+            reference.train(row, code, new=number == 0)
+    expected = reference.weights(n_features)
     np.testing.assert_allclose(model.weights_.toarray(), expected, rtol=1e-10)
     np.testing.assert_allclose(model.activations(X), X @ expected, rtol=1e-10)
-    assert model.n_seen_ == twin.n_seen
+    assert model.n_seen_ == reference.n_seen
 
 
 def network(weights, threshold=4.0):
-    """A network with given weights, shape (n_features, n_classes)."""
+    """Return a network with given weights, shape (n_features, n_classes)."""
     n_features, n_classes = np.shape(weights)
     model = SNoW(threshold=threshold)
     model.partial_fit(np.zeros((1, n_features)), [0], classes=list(range(n_classes)))
@@ -130,7 +130,7 @@ def test_sigmoid_of_the_activation():
 
 
 def test_classes_far_below_the_threshold_are_still_compared():
-    """sigma would be 0 for all classes in floating point; its logarithm is not."""
+    """In floating point, sigma is 0 for all classes, but its logarithm is finite."""
     proba = network([[2.0, 1.0, 0.0]], threshold=2000.0).predict_proba([[1.0]])
     weights = np.exp([2.0, 1.0, 0.0])
     np.testing.assert_allclose(proba, [weights / weights.sum()], rtol=1e-9)
@@ -140,14 +140,14 @@ def test_one_promotion():
     """B4: a positive mistake with two active features at 0.2 makes both 0.27."""
     model = SNoW(max_iter=1, averaged=False, margin=0.0).fit([[1.0, 0.0, 1.0]], ["yes"])
     np.testing.assert_allclose(model.weights_.toarray(), [[0.27], [0.0], [0.27]])
-    assert model.weights_.nnz == 2  # the feature that was not active has no link
+    assert model.weights_.nnz == 2  # the inactive feature has no link
 
 
 def test_one_demotion():
     X = np.array([[10.0, 0.0], [10.0, 1.0]])
     model = SNoW(max_iter=1, averaged=False, margin=0.0, initial_weight=1.0, shuffle=False)
     weights = model.fit(X, ["a", "b"]).weights_.toarray()
-    # a: linked, fires at once; then fires for b too and is demoted by 0.8 to the strength 10.
+    # Node a fires for its own example, then also for b and is demoted by 0.8 to the power 10.
     np.testing.assert_allclose(weights, [[0.8**10, 1.0], [0.0, 1.0]])
 
 
@@ -160,7 +160,7 @@ def test_thick_separator(margin):
 
 
 def test_weights_stay_positive_and_finite():
-    """Thousands of contradictory and of unanimous examples."""
+    """After thousands of contradictory and of identical examples."""
     X, y = np.ones((4000, 1)), np.arange(4000) % 2
     weights = SNoW(averaged=False, margin=3.9, threshold=4.0).fit(X, y).weights_.toarray()
     assert np.all(weights > 0)
@@ -197,7 +197,7 @@ def test_partial_fit_in_pieces_equals_fit(data, averaged, min_count):
     assert whole.n_seen_ == pieces.n_seen_
 
 
-def test_fit_forgets_partial_fit_goes_on(data):
+def test_fit_starts_anew_and_partial_fit_continues(data):
     X, y = data
     model = SNoW(random_state=0).fit(X, y)
     first = model.weights_.toarray()
@@ -231,7 +231,7 @@ def test_learns_among_many_irrelevant_features():
     assert model.score(X[600:], y[600:]) > 0.88
 
 
-def test_shapes_of_decisions(data):
+def test_shapes_of_decision_functions(data):
     X, y = data
     many = SNoW(random_state=0).fit(X, y)
     assert np.array_equal(many.decision_function(X), many.activations(X))
@@ -266,7 +266,7 @@ def test_history_and_convergence(data):
         ([[1.0], [2.0]], [0.5, 1.5], "Unknown label type"),
     ],
 )
-def test_bad_input_leaves_the_model_as_it_was(data, X, y, message):
+def test_invalid_input_leaves_the_model_unchanged(data, X, y, message):
     model = SNoW(random_state=0).fit(*data)
     before = dict(model.__dict__)
     with pytest.raises(ValueError, match=message):
@@ -274,7 +274,7 @@ def test_bad_input_leaves_the_model_as_it_was(data, X, y, message):
     assert model.__dict__ == before
 
 
-def test_bad_calls(data):
+def test_invalid_calls(data):
     X, y = data
     with pytest.raises(NotFittedError):
         SNoW().predict(X)
@@ -306,7 +306,7 @@ def test_scikit_learn_checks():
     assert len(results) >= 45
 
 
-def test_clone_pickle_file_grid(data, tmp_path):
+def test_clone_pickle_save_and_grid_search(data, tmp_path):
     X, y = data
     model = SNoW(random_state=0).fit(X, y)
     save(model, tmp_path / "snow.seqlab")
@@ -327,14 +327,14 @@ def test_clone_pickle_file_grid(data, tmp_path):
 def test_interrupt_keeps_the_last_full_pass(data, monkeypatch):
     X, y = data
     whole = SNoW(random_state=0, max_iter=2).fit(X, y)
-    ran = SNoW._pass
+    run_pass = SNoW._run_pass
 
     def interrupted(self, *arguments):
-        if self.n_iter_ == 2:
+        if self.n_seen_ == 2 * y.size:
             raise KeyboardInterrupt
-        return ran(self, *arguments)
+        return run_pass(self, *arguments)
 
-    monkeypatch.setattr(SNoW, "_pass", interrupted)
+    monkeypatch.setattr(SNoW, "_run_pass", interrupted)
     model = SNoW(random_state=0, max_iter=50)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -342,8 +342,8 @@ def test_interrupt_keeps_the_last_full_pass(data, monkeypatch):
     assert np.array_equal(model.weights_.toarray(), whole.weights_.toarray())
 
 
-def test_many_labels_at_once():
-    """Links are kept only where a class has the feature: memory grows with them, not with F x L."""
+def test_links_of_many_classes_stay_sparse():
+    """A link exists only if the class has the feature: memory grows with links, not with F x L."""
     X, _ = make_multilabel_classification(500, 200, random_state=0)
     y = np.arange(500) % 100
     model = SNoW(random_state=0, max_iter=1).fit(X, y)
@@ -351,8 +351,8 @@ def test_many_labels_at_once():
 
 
 def test_mistakes_are_counted_before_links_are_made():
-    """A first example of a class cannot be known; a second one like it can."""
+    """The first example of a class cannot be predicted; a second one like it can."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     model = SNoW(max_iter=1, shuffle=False).fit(X, ["b", "a", "b", "a"])
-    # Nothing is active at first, and of equally active nodes the first one, a, wins.
+    # At first no node is active, and of equally active nodes the first one, a, is predicted.
     assert model.history_["objective"] == [1.0]

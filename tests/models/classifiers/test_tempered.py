@@ -1,4 +1,4 @@
-"""TemperedClassifier: the temperature, its choice, and the contract."""
+"""TemperedClassifier: temperature scaling, the choice of the temperature, scikit-learn contract."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from seqlab.data import InputError
 
 @pytest.fixture
 def data():
-    """The same weak evidence ten times over: naive Bayes is far too sure."""
+    """Return ten copies of weak features, which make naive Bayes overconfident."""
     random = np.random.default_rng(0)
     y = random.integers(0, 3, 900)
     weak = random.random((900, 6)) < np.where(np.arange(6) % 3 == y[:, None], 0.6, 0.35)
     return np.repeat(weak, 10, axis=1).astype(float), np.array(["a", "b", "c"])[y]
 
 
-def test_the_formula(data):
+def test_it_agrees_with_the_formula(data):
     X, y = data
     inner = MultinomialNB().fit(X, y)
     model = TemperedClassifier(MultinomialNB(), temperature=2.5).fit(X, y)
@@ -41,7 +41,7 @@ def test_the_formula(data):
     np.testing.assert_allclose(same.predict_proba(X), inner.predict_proba(X), rtol=1e-9)
 
 
-def test_the_choice_is_the_best_held_out_likelihood(data):
+def test_auto_maximises_the_held_out_likelihood(data):
     X, y = data
     model = TemperedClassifier(BernoulliNB(), cv=3).fit(X, y)
     held = np.zeros((y.size, 3))
@@ -55,20 +55,20 @@ def test_the_choice_is_the_best_held_out_likelihood(data):
 
     grid = [loss(t) for t in np.geomspace(0.2, 100, 400)]
     assert loss(model.temperature_) <= min(grid) + 1e-3
-    assert model.temperature_ > 3  # the evidence is there ten times
+    assert model.temperature_ > 3  # every feature occurs ten times
 
 
-def test_new_data_are_more_likely(data):
+def test_the_likelihood_of_new_data_improves(data):
     X, y = data
     train, test = slice(0, 600), slice(600, None)
     plain = MultinomialNB().fit(X[train], y[train])
     model = TemperedClassifier().fit(X[train], y[train])
     before, after = (log_loss(y[test], m.predict_proba(X[test])) for m in (plain, model))
     assert after < 0.8 * before
-    assert after < np.log(3)  # better than knowing nothing
+    assert after < np.log(3)  # better than uniform
 
 
-def test_the_cap(data):
+def test_max_log_odds(data):
     X, y = data
     model = TemperedClassifier(MultinomialNB(), temperature=1.0, max_log_odds=3.0).fit(X, y)
     found = model.predict_log_proba(X)
@@ -76,8 +76,8 @@ def test_the_cap(data):
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0)
 
 
-def test_posteriors_beyond_the_smallest_number():
-    """Log-posteriors of -2000 are told apart after tempering; as probabilities both would be 0."""
+def test_posteriors_that_underflow():
+    """Log-posteriors near -2000 differ after scaling, although both probabilities underflow to 0."""
     X = np.array([[1.0, 0.0], [0.0, 1.0]] * 5)
     y = [0, 1] * 5
     model = TemperedClassifier(MultinomialNB(alpha=1e-3), temperature=1000.0).fit(X, y)
@@ -86,7 +86,7 @@ def test_posteriors_beyond_the_smallest_number():
 
 
 class Certain(ClassifierMixin, BaseEstimator):
-    """Says 0 and 1, and nothing between; or NaN."""
+    """A classifier with posteriors of 0 and 1, or NaN."""
 
     def __init__(self, value=1.0):
         self.value = value
@@ -111,9 +111,9 @@ def test_zeros_and_nan_of_the_inner_classifier(data):
     assert np.isfinite(proba).all()
     np.testing.assert_allclose(proba[:, 0], 1.0)
     auto = TemperedClassifier(Certain()).fit(X, y)
-    assert auto.temperature_ > 100  # sure, and as often wrong as right
+    assert auto.temperature_ > 100  # overconfident
     model = TemperedClassifier(Certain(np.nan), temperature=2.0).fit(X, y)
-    with pytest.raises(InputError, match="Certain gives NaN as a posterior of row 0"):
+    with pytest.raises(InputError, match="Certain gave NaN as a posterior of row 0"):
         model.predict_proba(X)
 
 
@@ -134,7 +134,7 @@ def test_splitters(data):
     assert chosen == pytest.approx(
         TemperedClassifier(BernoulliNB()).fit(X, y).temperature_, rel=0.2
     )
-    # Parts without a class: its held-out examples cannot be scored.
+    # If the training part does not have a class, its held-out examples cannot be scored.
     by_class = [(np.flatnonzero(y != name), np.flatnonzero(y == name)) for name in "abc"]
     assert TemperedClassifier(BernoulliNB(), cv=by_class).fit(X, y).temperature_ == 1.0
     with_gap = TemperedClassifier(BernoulliNB(), cv=[by_class[0], *folds]).fit(X, y)
@@ -148,7 +148,7 @@ def test_sample_weight(data):
     again = np.repeat(np.arange(y.size), weight.astype(int))
     peer = TemperedClassifier(BernoulliNB(), temperature=2.0).fit(X[again], y[again])
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-6)
-    with pytest.raises(InputError, match="SNoW takes no sample_weight"):
+    with pytest.raises(InputError, match="SNoW does not accept sample_weight"):
         TemperedClassifier(SNoW()).fit(X, y, sample_weight=weight)
 
 
@@ -160,7 +160,7 @@ def test_sparse_equals_dense(data):
     np.testing.assert_allclose(dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)))
 
 
-def test_bad_parameters(data):
+def test_invalid_parameters(data):
     for options in (
         {"temperature": 0.0},
         {"temperature": "warm"},
@@ -173,7 +173,7 @@ def test_bad_parameters(data):
         TemperedClassifier(Perceptron()).fit(*data)
 
 
-def test_failed_fit_leaves_the_model_as_it_was(data):
+def test_a_failed_fit_leaves_the_model_unchanged(data):
     X, y = data
     model = TemperedClassifier().fit(X, y)
     before = dict(model.__dict__)

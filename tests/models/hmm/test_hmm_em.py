@@ -1,4 +1,4 @@
-"""HMM where labels are missing: EM against a plain Baum-Welch, monotone, clamped, interruptible."""
+"""HMM with missing labels: EM equals a plain Baum-Welch, never gets worse, and can be interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def few_labels(kind, seed=0, n=16, n_labelled=5):
-    """Observations of a sticky chain of three labels; only the first sequences keep their labels."""
+    """Return observations of three labels in runs; only the first sequences are labelled."""
     random = np.random.default_rng(seed)
     X, y = [], []
     for i in range(n):
@@ -38,11 +38,11 @@ def few_labels(kind, seed=0, n=16, n_labelled=5):
     return X, y
 
 
-def baum_welch_step(X, y, start, moves, emit, estimate):
-    """One textbook iteration in probability space; returns the log-likelihood before it, and counts."""
+def baum_welch_step(X, y, start, transitions, emit, estimate):
+    """Run one textbook iteration; returns the log-likelihood before it, and the new counts."""
     n_labels = start.size
     starts, pairs, total = np.zeros(n_labels), np.zeros((n_labels, n_labels)), 0.0
-    shares = []
+    posteriors = []
     for x, labels in zip(X, y, strict=True):
         b = emit(x)  # (n_steps, n_labels)
         for t, label in enumerate(labels):
@@ -52,20 +52,20 @@ def baum_welch_step(X, y, start, moves, emit, estimate):
         alpha, beta = np.zeros((n_steps, n_labels)), np.ones((n_steps, n_labels))
         alpha[0] = start * b[0]
         for t in range(1, n_steps):
-            alpha[t] = (alpha[t - 1] @ moves) * b[t]
+            alpha[t] = (alpha[t - 1] @ transitions) * b[t]
         for t in range(n_steps - 2, -1, -1):
-            beta[t] = moves @ (b[t + 1] * beta[t + 1])
+            beta[t] = transitions @ (b[t + 1] * beta[t + 1])
         z = alpha[-1].sum()
         total += np.log(z)
         gamma = alpha * beta / z
         starts += gamma[0]
         for t in range(1, n_steps):
-            pairs += alpha[t - 1][:, None] * moves * b[t] * beta[t] / z
-        shares.append(gamma)
-    return total, starts, pairs, estimate(np.concatenate(X), np.concatenate(shares))
+            pairs += alpha[t - 1][:, None] * transitions * b[t] * beta[t] / z
+        posteriors.append(gamma)
+    return total, starts, pairs, estimate(np.concatenate(X), np.concatenate(posteriors))
 
 
-def test_categorical_em_is_a_plain_baum_welch():
+def test_categorical_em_equals_baum_welch():
     e = 0.05
     X, y = few_labels("categorical")
     fits = [HMM(smoothing=e, max_iter=k, tol=0.0).fit(X, y) for k in range(1, 8)]
@@ -73,53 +73,57 @@ def test_categorical_em_is_a_plain_baum_welch():
     assert first.emission_kind_ == "categorical"
     symbols = first.emissions_.categories[0]
 
-    def estimate(x, shares):
-        counts = np.array([shares[x[:, 0] == symbol].sum(axis=0) for symbol in symbols])
+    def estimate(x, posteriors):
+        counts = np.array([posteriors[x[:, 0] == symbol].sum(axis=0) for symbol in symbols])
         counts = np.vstack([counts, np.zeros(3)]) + e
         return (counts / counts.sum(axis=0)).T
 
-    start, moves, shown = first.start_, first.transitions_, first.emissions_.probabilities[0]
+    start, transitions, emissions = (
+        first.start_,
+        first.transitions_,
+        first.emissions_.probabilities[0],
+    )
     for model in fits:
         np.testing.assert_allclose(model.start_, start, rtol=1e-10)
-        np.testing.assert_allclose(model.transitions_, moves, rtol=1e-10)
-        np.testing.assert_allclose(model.emissions_.probabilities[0], shown, rtol=1e-10)
+        np.testing.assert_allclose(model.transitions_, transitions, rtol=1e-10)
+        np.testing.assert_allclose(model.emissions_.probabilities[0], emissions, rtol=1e-10)
 
-        def emit(x, shown=shown):
-            return shown[:, np.searchsorted(symbols, x[:, 0])].T.copy()
+        def emit(x, emissions=emissions):
+            return emissions[:, np.searchsorted(symbols, x[:, 0])].T.copy()
 
-        total, starts, pairs, new = baum_welch_step(X, y, start, moves, emit, estimate)
+        total, starts, pairs, new = baum_welch_step(X, y, start, transitions, emit, estimate)
         assert model.history_["log_likelihood"][-1] == pytest.approx(total, rel=1e-12)
-        prior = e * sum(np.log(p).sum() for p in (start, moves, shown))
+        prior = e * sum(np.log(p).sum() for p in (start, transitions, emissions))
         assert model.history_["objective"][-1] == pytest.approx(-(total + prior), rel=1e-12)
         start = (starts + e) / (starts + e).sum()
-        moves = (pairs + e) / (pairs + e).sum(axis=1, keepdims=True)
-        shown = new
+        transitions = (pairs + e) / (pairs + e).sum(axis=1, keepdims=True)
+        emissions = new
 
 
-def test_gaussian_em_is_a_plain_baum_welch():
+def test_gaussian_em_equals_baum_welch():
     X, y = few_labels("gaussian")
     fits = [HMM(smoothing=0.0, max_iter=k, tol=0.0).fit(X, y) for k in range(1, 6)]
-    start, moves = fits[0].start_, fits[0].transitions_
+    start, transitions = fits[0].start_, fits[0].transitions_
     means, variances = fits[0].emissions_.means, fits[0].emissions_.variances
 
     def emit(x):
         scaled = (x[:, None, :] - means) ** 2 / variances
         return np.prod(np.exp(-scaled / 2) / np.sqrt(2 * np.pi * variances), axis=2)
 
-    def estimate(x, shares):
-        n = shares.sum(axis=0)[:, None]
-        middle = shares.T @ x / n
-        return middle, np.array([shares[:, s] @ (x - middle[s]) ** 2 for s in range(3)]) / n
+    def estimate(x, posteriors):
+        n = posteriors.sum(axis=0)[:, None]
+        middle = posteriors.T @ x / n
+        return middle, np.array([posteriors[:, s] @ (x - middle[s]) ** 2 for s in range(3)]) / n
 
     for model in fits:
-        np.testing.assert_allclose(model.transitions_, moves, rtol=1e-9)
+        np.testing.assert_allclose(model.transitions_, transitions, rtol=1e-9)
         np.testing.assert_allclose(model.emissions_.means, means, rtol=1e-9)
         np.testing.assert_allclose(model.emissions_.variances, variances, rtol=1e-9)
         total, starts, pairs, (means_, variances_) = baum_welch_step(
-            X, y, start, moves, emit, estimate
+            X, y, start, transitions, emit, estimate
         )
         assert model.history_["log_likelihood"][-1] == pytest.approx(total, rel=1e-11)
-        start, moves = starts / starts.sum(), pairs / pairs.sum(axis=1, keepdims=True)
+        start, transitions = starts / starts.sum(), pairs / pairs.sum(axis=1, keepdims=True)
         means, variances = means_, variances_
 
 
@@ -134,7 +138,7 @@ def test_the_objective_never_rises(kind, smoothing, seed):
         emissions=form,
         smoothing=smoothing,
         covariance="full" if kind == "full" else "diag",
-        variance_floor=0.2,  # so that it binds
+        variance_floor=0.2,  # large enough to have an effect
         model_end=seed == 1,
         max_iter=30,
         tol=0.0,
@@ -145,7 +149,7 @@ def test_the_objective_never_rises(kind, smoothing, seed):
     assert objective[-1] < objective[0]
     if smoothing == 0:
         np.testing.assert_allclose(objective, -np.array(model.history_["log_likelihood"]))
-    # What is recorded is what is stored.
+    # The last recorded value belongs to the stored parameters.
     assert model.log_likelihood(X, y).sum() == pytest.approx(model.history_["log_likelihood"][-1])
 
 
@@ -165,14 +169,14 @@ def test_missing_values_and_structural_zeros_keep_em_monotone():
         assert (model.transitions_[seen] > 0.0).all()
 
 
-def test_counts_of_known_labels_stay():
-    # One labelled sequence with all the weight: unlabelled ones of weight 0 change nothing.
+def test_counts_of_known_labels_do_not_change():
+    # Unlabelled sequences of weight 0 change nothing.
     X, y = few_labels("categorical")
     weights = np.array([1.0] * 5 + [0.0] * 11)
     model = HMM(smoothing=0.2, tol=0.0, max_iter=5).fit(X, y, sample_weight=weights)
     alone = HMM(smoothing=0.2).fit(X[:5], y[:5])
     np.testing.assert_allclose(model.transitions_, alone.transitions_)
-    # Labels that are known everywhere but in one sequence are the counts of the model.
+    # If one sequence is unlabelled, the counts are those of the other sequences plus one.
     total = HMM(smoothing=0.0, tol=0.0, max_iter=2).fit(X[:6], [*y[:5], [None] * 8])
     n_known, n_steps = len(y[:5]), 6
     starts = np.bincount([labels[0] for labels in y[:5]], minlength=3)
@@ -180,12 +184,12 @@ def test_counts_of_known_labels_stay():
     assert total.start_.sum() * n_steps - n_known == pytest.approx(1.0)
 
 
-def test_known_steps_of_a_sequence_are_kept_to():
+def test_known_labels_of_a_sequence_are_respected():
     X, y = few_labels("gaussian")
     y[7] = [None, 1, None, None, {0, 2}, None, None, 2]
     model = HMM(max_iter=10, tol=0.0).fit(X, y)
     full = [[None] * len(x) for x in X]
-    # Of all labelings, those that agree have the probability that the objective counts.
+    # The objective counts the probability of the labelings that agree with the known labels.
     total = model.log_likelihood(X[7:8], y[7:8])[0]
     assert (
         total
@@ -198,7 +202,7 @@ def test_known_steps_of_a_sequence_are_kept_to():
     assert labels[4] in (0, 2)
 
 
-def test_weight_two_is_a_sequence_given_twice():
+def test_weight_two_equals_a_duplicated_sequence():
     X, y = few_labels("gaussian")
     weights = np.ones(len(X))
     weights[[1, 9]] = 2.0
@@ -210,7 +214,7 @@ def test_weight_two_is_a_sequence_given_twice():
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     counts = count_parallel_tasks(monkeypatch)
-    monkeypatch.setattr("seqlab.models.hmm._em.BLOCK_DOUBLES", 60)  # many blocks of little data
+    monkeypatch.setattr("seqlab.models.hmm._em.BLOCK_DOUBLES", 60)  # many small blocks
     for kind in ("gaussian", "categorical", "bernoulli"):
         X, y = few_labels(kind)
         a = HMM(emissions=kind, max_iter=6, tol=0.0).fit(X, y)
@@ -262,18 +266,18 @@ def test_progress_is_shown(capfd):
     assert captured.out == ""
 
 
-def test_what_cannot_be_learned_from_is_said():
+def test_errors_name_unusable_labels():
     X, _ = few_labels("gaussian")
     with pytest.raises(InputError, match="no label of y is known"):
         HMM().fit(X, [[None] * len(x) for x in X])
-    # Known labels that no path of seen transitions joins.
+    # No path of seen transitions connects the known labels.
     chain = [["s", "t"], ["t", "u"], ["s", None, "s"]]
     words = [["a", "b"], ["b", "c"], ["a", "b", "a"]]
     with pytest.raises(NoLegalLabelingError, match="sequence 2"):
         HMM(constraints="seen").fit(words, chain)
 
 
-def test_unlabelled_sequences_help_where_labels_are_few():
+def test_unlabelled_sequences_help_if_few_are_labelled():
     data = make_hmm_sequences(
         150, 30, preset="both", n_labels=8, n_observations=30, po=0.3, ko=4, random_state=3
     )

@@ -1,4 +1,4 @@
-"""HMM: every form of observation, unseen and missing values, bad input, model files."""
+"""HMM: all forms of observations, unseen and missing values, invalid input, model files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODE = {"walk": 0, "shop": 1, "clean": 2}
 
 
 def forms():
-    """The same symbols in every form, with what an unseen symbol looks like in it."""
+    """Return the same symbols in every form, each with an unseen symbol."""
     pd = pytest.importorskip("pandas")
     eye = np.eye(3)
     codes = [[CODE[word] for word in steps] for steps in WORDS]
@@ -71,7 +71,7 @@ def test_every_form_of_symbols_gives_the_same_model():
 
 def test_an_unseen_symbol_is_not_a_missing_one():
     hmm = HMM(smoothing=0.5).fit(WORDS, y)
-    # e / (c(s) + e (V + 1)): rain was seen with 6 symbols, sun with 3.
+    # e / (c(s) + e (V + 1)): training shows 6 symbols with rain and 3 with sun.
     start = hmm.start_ * np.array([0.5 / 8, 0.5 / 5])
     np.testing.assert_allclose(hmm.predict_proba([["never"]])[0][0], start / start.sum())
     np.testing.assert_allclose(hmm.predict_proba([[None]])[0][0], hmm.start_)
@@ -80,7 +80,7 @@ def test_an_unseen_symbol_is_not_a_missing_one():
     named = HMM(smoothing=0.5).fit(dicts, y)
     for step in ({}, {"w": None}, {"other": "x"}):
         np.testing.assert_allclose(named.predict_proba([[step]])[0][0], hmm.start_)
-    # In training a missing symbol counts for nothing.
+    # In training a missing symbol is not counted.
     holes = HMM(smoothing=0.5).fit([["walk", None], ["shop"]], [["sun", "sun"], ["rain"]])
     np.testing.assert_allclose(
         holes.emissions_.probabilities[0][1], np.array([1.5, 0.5, 0.5]) / 2.5
@@ -131,7 +131,7 @@ def test_auto(X, kind):
     assert len(hmm.predict(X)[0]) == 2
 
 
-def test_bernoulli_without_smoothing_knows_certain_features():
+def test_bernoulli_features_of_probability_one():
     X = [np.array([[1.0, 0], [1, 1]]), np.array([[0.0, 1]])]
     hmm = HMM(emissions="bernoulli", smoothing=0.0).fit(X, [["a", "a"], ["b"]])
     assert hmm.emissions_.probabilities.tolist() == [[1.0, 0.5], [0.0, 1.0]]
@@ -143,7 +143,7 @@ def test_bernoulli_without_smoothing_knows_certain_features():
         hmm.predict([[[0, 0]]])
 
 
-def test_a_missing_number_leaves_its_factor_out():
+def test_the_factor_of_a_missing_number_is_left_out():
     random = np.random.default_rng(0)
     for kind in ("gaussian", "bernoulli", "categorical"):
         X = [random.integers(0, 2, (5, 3)).astype(float) for _ in range(6)]
@@ -167,7 +167,7 @@ def test_a_missing_number_leaves_its_factor_out():
                 )
         everything = np.full((2, 3), np.nan)
         assert hmm.log_likelihood([everything])[0] == pytest.approx(0.0, abs=1e-9)
-        # In training, an entry that is missing is not counted.
+        # In training, a missing entry is not counted.
         holed = [x.copy() for x in X]
         holed[1][2, 1] = np.nan
         model = HMM(emissions=kind, allow_missing=True).fit(holed, labels)
@@ -192,7 +192,7 @@ def test_a_missing_number_leaves_its_factor_out():
             )
 
 
-def test_bad_numbers_are_named():
+def test_errors_name_invalid_numbers():
     X, labels = [np.ones((2, 2)), np.array([[0.0, 1], [2, 3]])], [["a", "b"], ["a", "b"]]
 
     def broken(value):
@@ -212,7 +212,7 @@ def test_bad_numbers_are_named():
     with pytest.raises(InputError, match=r"X\[1\] position 1 feature 0 is 0\.5, but categorical"):
         HMM(emissions="categorical").fit(broken(0.5), labels)
     auto = HMM(allow_missing=True).fit(broken(np.nan), labels)
-    assert auto.emission_kind_ == "gaussian"  # whole numbers, but counts are never missing
+    assert auto.emission_kind_ == "gaussian"  # whole numbers, but counts cannot be missing
     with pytest.raises(
         InputError, match=r"X\[1\] position 1 feature 0 is nan, but .* covariance='diag'"
     ):
@@ -227,8 +227,8 @@ def test_bad_numbers_are_named():
         HMM(emissions="categorical").fit([sp.csr_matrix([[0.0, 2.0]])], [["a"]])
 
 
-def test_bad_symbols_are_named():
-    with pytest.raises(InputError, match=r"X\[0\]\[1\] holds 2 strings.*bernoulli"):
+def test_errors_name_invalid_symbols():
+    with pytest.raises(InputError, match=r"X\[0\]\[1\] has 2 strings.*bernoulli"):
         HMM(emissions="categorical").fit([[["a"], ["a", "b"]]], [["s", "t"]])
     with pytest.raises(InputError, match=r"X\[0\]\[1\]\['w'\] is 0.5"):
         HMM(emissions="categorical").fit([[{"w": "a"}, {"w": 0.5}]], [["s", "t"]])
@@ -245,7 +245,7 @@ def test_bad_symbols_are_named():
     fitted = HMM().fit(WORDS, y)
     with pytest.raises(InputError, match="holds numbers"):
         fitted.predict([[[1.0]]])
-    with pytest.raises(InputError, match=r"X\[0\]\[1\] holds 2 strings"):
+    with pytest.raises(InputError, match=r"X\[0\]\[1\] has 2 strings"):
         fitted.predict([[["walk"], ["a", "b"]]])
     with pytest.raises(InputError, match="wrap a single sequence"):
         fitted.predict(["walk", "shop"])
@@ -257,7 +257,7 @@ def test_bad_symbols_are_named():
 def test_constant_and_distant_features():
     random = np.random.default_rng(0)
     labels = [random.integers(0, 2, 20).tolist() for _ in range(5)]
-    # A constant, and a signal of size 1 on a level of a hundred million.
+    # A constant, and a signal of size 1 around a mean of a hundred million.
     X = [
         np.column_stack([np.full(20, 3.0), 1e8 + np.array(one) * 5 + random.normal(size=20)])
         for one in labels
@@ -270,7 +270,7 @@ def test_constant_and_distant_features():
     np.testing.assert_allclose(hmm.emissions_.variances[:, 1], variances, rtol=1e-6)
 
 
-def test_variances_are_bounded_from_below():
+def test_variances_have_a_lower_bound():
     X, labels = [np.array([[0.0, 1], [0, 3], [4, 1], [4, 2]])], [["a", "a", "b", "b"]]
     overall = X[0].var(axis=0)
     for floor in (0.01, 0.5):
@@ -330,14 +330,14 @@ def test_parameters_are_checked():
         ({"w": "walk"}, "walk", "X has plain symbols, but the model was fitted on the columns 'w'"),
     ],
 )
-def test_symbols_with_and_without_names_are_not_taken_for_missing(fitted_on, given, message):
+def test_named_and_unnamed_symbols_do_not_count_as_missing(fitted_on, given, message):
     hmm = HMM().fit([[fitted_on, fitted_on], [fitted_on]], [["sun", "rain"], ["rain"]])
     with pytest.raises(InputError, match=message):
         hmm.predict([[given]])
 
 
 @pytest.mark.parametrize("step", [3, float("nan")])
-def test_a_step_that_is_no_symbol_is_told_what_symbols_are(step):
+def test_the_error_explains_what_a_symbol_is(step):
     hmm = HMM().fit([["walk", "shop"]], [["sun", "rain"]])
-    with pytest.raises(InputError, match=r"X\[0\]\[1\] .* a string, None where it is missing"):
+    with pytest.raises(InputError, match=r"X\[0\]\[1\] .* a string, None if it is missing"):
         hmm.predict([["walk", step]])

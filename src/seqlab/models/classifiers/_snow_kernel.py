@@ -1,10 +1,10 @@
-"""One pass of the Winnow nodes over sparse examples, and their activations.
+"""Kernels of SNoW: one pass over sparse examples, and activations.
 
-The links of all nodes lie feature by feature, as a CSR matrix (n_features, n_classes): those of feature
-``f`` are ``link_ptr[f]:link_ptr[f + 1]``, each with its class and its weight. A link that has not been made
-yet has weight 0, one that has been made a positive weight: the sum of an activation needs no test.
+The links of all nodes are stored feature by feature, as a CSR matrix (n_features, n_classes): those of
+feature ``f`` are ``link_ptr[f]:link_ptr[f + 1]``, each with its class and weight. A link that has not been
+made yet has weight 0, every other link a positive weight, so activations are plain sums.
 
-Bound: latency of the links, one line of memory per active feature.
+The speed is limited by memory latency: one cache line per active feature.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# Bound of the logarithm of a weight: multiplicative updates neither overflow nor reach zero.
+# Bound on the absolute log-weight, so that multiplicative updates neither overflow nor reach 0.
 LOG_WEIGHT_LIMIT = 30.0
 
 
@@ -27,7 +27,7 @@ def winnow_pass(
     n_classes: int, log_promotion: float, log_demotion: float, threshold: float, margin: float,
     initial_weight: float, min_count: int, counting: bool, clock: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Show the examples in the given order to all nodes; links change in place.
+    """Train all nodes on the examples, in the given order; changes the arrays of the links.
 
     Parameters
     ----------
@@ -38,22 +38,22 @@ def winnow_pass(
         Class of each row.
     link_ptr, link_class, weight : arrays of a CSR matrix (n_features, n_classes)
     count : int32 array
-        Positive examples that each link has seen; one reaching ``min_count`` makes the link.
+        Positive examples of each link; the link is made when it reaches ``min_count``.
     total, touched : float64 and int64 arrays
-        Sum over examples of each weight, up to the example in which it last changed.
+        Sum of each weight over the examples up to its last change, and the number of that example.
     n_classes, log_promotion, log_demotion, threshold, margin, initial_weight, min_count
         The parameters of `seqlab.SNoW`.
     counting : bool
-        Whether these examples are new, and count.
+        Whether these examples are new and add to ``count``.
     clock : int
-        Examples shown before.
+        Number of examples before.
 
     Returns
     -------
     n_wrong : int
-        Examples whose own node was not the most active one when they came, their new links aside.
+        Examples whose node was not the most active one, without links made for the example itself.
     n_updates : int
-        Nodes that were updated, over all examples.
+        Updates of nodes, over all examples.
     """
     least, most = exp(-LOG_WEIGHT_LIMIT), exp(LOG_WEIGHT_LIMIT)
     activation = np.empty(n_classes)
@@ -62,7 +62,7 @@ def winnow_pass(
     for i in order:
         y = codes[i]
         activation[:] = 0.0
-        fresh = 0.0  # of links that are made for this very example
+        fresh = 0.0  # activation by links that are made for this example
         for k in range(indptr[i], indptr[i + 1]):
             strength = strengths[k]
             if strength == 0.0:  # stored, but not active
@@ -101,7 +101,7 @@ def winnow_pass(
                     if size != 0.0 and weight[link] > 0.0:
                         total[link] += weight[link] * (clock - touched[link])
                         touched[link] = clock
-                        # The factor alone must not overflow either: no weight can move further.
+                        # The factor itself must not overflow; no weight can change by more.
                         size = min(max(size, -2.0 * LOG_WEIGHT_LIMIT), 2.0 * LOG_WEIGHT_LIMIT)
                         weight[link] = min(max(weight[link] * exp(size), least), most)
         clock += 1
@@ -113,7 +113,7 @@ def activations(
     indptr: Any, indices: Any, strengths: Any, link_ptr: Any, link_class: Any, weight: Any,
     n_classes: int,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Activation of every node for every row, shape (n_samples, n_classes)."""
+    """Return the activation of every node for every row, shape (n_samples, n_classes)."""
     n_samples = indptr.size - 1
     out = np.zeros((n_samples, n_classes))
     for i in range(n_samples):

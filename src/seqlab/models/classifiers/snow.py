@@ -1,21 +1,22 @@
 r"""SNoW: a sparse network of Winnows.
 
-One target node per class. The activation of node ``c`` is a sum over its links to the active
+There is one node per class. The activation of node ``c`` is a sum over its links to the active
 features,
 
     \Omega_c(x) = \sum_{f \text{ active, linked to } c} w_{cf} x_f ,
 
-and every weight is positive. A node that should have fired and did not has its active weights
-promoted, one that fired and should not has them demoted, both by a factor:
+and every weight is positive. If a node did not fire but should have, its active weights are promoted; if
+it fired but should not have, they are demoted, both by a factor:
 
     w_{cf} \leftarrow w_{cf} \alpha^{x_f}  (\alpha > 1)
     w_{cf} \leftarrow w_{cf} \beta^{x_f}   (0 < \beta < 1)
 
-so that the number of mistakes grows with the logarithm of the number of irrelevant features only.
+The number of mistakes grows only with the logarithm of the number of irrelevant features.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,43 +29,43 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seqlab.data.errors import InputError
-from seqlab.learning import Monitor, unchanged_on_failure
+from seqlab.learning import run_fit, unchanged_on_failure
+from seqlab.models.classifiers._snow_links import add_links
+from seqlab.optim import FitState
 
 
 class SNoW(ClassifierMixin, BaseEstimator):
     r"""Sparse network of Winnows, a multiplicative learner for many sparse features.
 
-    A node per class is linked to the features that were active in examples of its class, and to no
-    others. Node ``c`` fires where its activation ``Omega_c(x)``, the sum of ``weight * strength`` over
-    its links, reaches the threshold ``theta``. Probabilities are its sigmoids, normalised over the
-    classes::
+    Each class has a node, which is linked only to features that were active in examples of the class. Node
+    ``c`` fires if its activation ``Omega_c(x)``, the sum of ``weight * strength`` over its links, reaches
+    the threshold ``theta``. Probabilities are sigmoids of the activations, normalised over the classes::
 
         P(c | x) = sigma_c / sum_k sigma_k        sigma_c = 1 / (1 + exp(theta - Omega_c(x)))
 
     Parameters
     ----------
     promotion : float, default=1.35
-        Factor of the active weights of a node that should have fired, above 1.
+        Factor, above 1, on the active weights of a node that should have fired.
     demotion : float, default=0.8
-        Factor of the active weights of a node that should not have fired, between 0 and 1.
+        Factor, between 0 and 1, on the active weights of a node that should not have fired.
     threshold : float, default=4.0
         Activation at which a node fires.
     initial_weight : float, default=0.2
         Weight of a new link.
     max_iter : int, default=5
-        Passes over the data; a pass without any update ends the training.
+        Maximum number of passes over the data; training ends after a pass without an update.
     margin : float, default=1.0
-        Thick separator: a node is updated until its activation is on the right side of the threshold
-        by this much. 0 for updates on mistakes only.
+        Thick separator: a node is updated unless its activation is on the correct side of the threshold by
+        at least this much. With 0, only mistakes cause updates.
     averaged : bool, default=True
-        Whether to predict with the mean of the weights after each example in place of the last ones.
+        Whether to predict with the mean of the weights after each example instead of the last weights.
     min_count : int, default=1
-        Examples of a class in which a feature must have been active before it is linked to the node
-        of the class.
+        A feature is linked to the node of a class once it was active in this many examples of the class.
     shuffle : bool, default=True
         Whether to visit the examples in a new random order in each pass.
     random_state : int, RandomState or None
-        Of the shuffling.
+        For shuffling.
     verbose : bool, default=False
         Show a progress bar on standard error.
 
@@ -73,34 +74,35 @@ class SNoW(ClassifierMixin, BaseEstimator):
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
     weights_ : CSR matrix of shape (n_features, n_classes)
-        Weights of the links that prediction uses; what is not stored is not linked.
+        Weights for prediction; features and classes without a stored entry are not linked.
     links_ : CSR matrix of shape (n_features, n_classes)
-        Weights after the last example, where `partial_fit` goes on; 0 for a link not made yet.
+        Weights after the last example, from which `partial_fit` continues; 0 for a link not made yet.
     n_seen_ : int
-        Examples shown, over all passes.
+        Examples processed, over all passes.
     n_iter_ : int
         Passes done.
     converged_ : bool
         Whether the last pass updated no node.
     history_ : dict of str to list
-        Per pass: ``iteration``, ``objective`` (examples whose node was not the most active one when
-        they came, before links were made for them), ``seconds`` and ``n_updates``.
+        For each pass ``iteration``, ``objective`` (examples whose node was not the most active one, before
+        links were made for them), ``seconds`` and ``n_updates``.
 
     See Also
     --------
-    TemperedClassifier : the probabilities of any classifier, made less sure.
+    TemperedClassifier : temperature scaling of the probabilities of any classifier.
     ClassifierHMM, ProjectionMarkovModel, PhraseInference : classifiers over sequences.
 
     Notes
     -----
-    Features are strengths, zero or more; most often 1 for what is present. Negative values are refused:
-    they would turn a promotion into a demotion. An example has O(active features x links) cost.
+    Feature values are strengths of at least 0, usually 1 for a present feature. Negative values raise an
+    error: they would turn a promotion into a demotion. An example costs O(active features x links).
 
-    Weights stay within ``exp(-30)`` and ``exp(30)``, so that no run of updates makes them zero or
-    infinite. There is no bias: a constant feature is one. Of two equally active classes the first wins.
+    Weights stay between ``exp(-30)`` and ``exp(30)``, so that repeated updates never make them zero or
+    infinite. There is no bias; add a constant feature instead. If two classes are equally active, the first
+    is predicted.
 
-    Links are made as the examples come, in their first pass, so that a `fit` of one pass without
-    shuffling and `partial_fit` on the same examples in pieces give the same network.
+    Links are made in the first pass, example by example. One pass of `fit` without shuffling therefore gives
+    the same network as `partial_fit` on parts of the same examples.
 
     References
     ----------
@@ -123,8 +125,10 @@ class SNoW(ClassifierMixin, BaseEstimator):
     """
 
     links_: Any
-    # Beside the weights of the links: positive examples seen, sum of the weight over the examples up to its
-    # last change, and the number of that example.
+    n_iter_: int
+    history_: dict[str, list[float]]
+    # For each link: its positive examples, the sum of its weight over the examples up to its last change, and
+    # the number of that example.
     _counts: NDArray[np.int32]
     _totals: NDArray[np.float64]
     _touched: NDArray[np.int64]
@@ -177,47 +181,42 @@ class SNoW(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Strengths of the features, none negative.
+            Strengths of the features, not negative.
         y : array of shape (n_samples,)
         """
-        interrupted = None
         with unchanged_on_failure(self):
             matrix, y = self._read(X, y, reset=True)
             self.classes_, codes = np.unique(y, return_inverse=True)
-            self._clear()
-            self._grow(matrix, codes)
-            random_state = check_random_state(self.random_state)
-            monitor = Monitor(type(self).__name__, self.max_iter, self.verbose)
-            order = np.arange(codes.size)
-            try:
-                with monitor:
-                    for iteration in range(1, self.max_iter + 1):
-                        if self.shuffle:
-                            order = random_state.permutation(codes.size)
-                        n_wrong, n_updates = self._pass(matrix, codes, order, iteration == 1)
-                        self.n_iter_, self.converged_ = iteration, n_updates == 0
-                        monitor.record(iteration, n_wrong, n_updates=n_updates)
-                        if self.converged_:
-                            break
-            except KeyboardInterrupt as interrupt:  # keep the last full pass
-                if self.n_iter_ == 0:
-                    raise
-                interrupted, self.converged_ = interrupt, False
-            self.history_ = monitor.history
-            self._conclude()
-        if interrupted is not None:
-            raise interrupted
+            self._reset_network()
+            self._add_links(matrix, codes)
+            name = type(self).__name__
+            passes = self._passes(matrix, codes)
+            result = run_fit(passes, title=name, max_iter=self.max_iter, verbose=self.verbose)
+            result.report_to(self)
+            self._set_prediction_weights()
+        result.conclude(warn=False)
         return self
+
+    def _passes(self, matrix: sp.csr_matrix, codes: NDArray[np.int64]) -> Iterator[FitState]:
+        """Run passes over the examples; the first one also makes links."""
+        random_state = check_random_state(self.random_state)
+        order = np.arange(codes.size)
+        while True:
+            if self.shuffle:
+                order = random_state.permutation(codes.size)
+            n_wrong, n_updates = self._run_pass(matrix, codes, order, self.n_seen_ == 0)
+            info = {"n_updates": float(n_updates)}
+            yield FitState(self.links_, n_wrong, converged=n_updates == 0, info=info)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> SNoW:
-        """Show new examples to the network, once and in the order given.
+        """Train the network on new examples, once and in the given order.
 
         Parameters
         ----------
         X, y : see `fit`
         classes : array of shape (n_classes,), optional
-            All classes there will be; needed at the first call, unless `fit` was called before.
+            All classes; required in the first call, unless `fit` was called before.
         """
         with unchanged_on_failure(self):
             first = not hasattr(self, "classes_")
@@ -226,7 +225,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
             matrix, y = self._read(X, y, reset=first)
             if first:
                 self.classes_ = np.unique(classes)
-                self._clear()
+                self._reset_network()
                 self.history_ = {"iteration": [], "objective": [], "seconds": [], "n_updates": []}
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
                 raise InputError(
@@ -237,15 +236,15 @@ class SNoW(ClassifierMixin, BaseEstimator):
             known = self.classes_[np.minimum(codes, self.classes_.size - 1)] == y
             if not known.all():
                 at = int(np.argmin(known))
-                raise InputError(f"y[{at}] is {y.tolist()[at]!r}, which is none of the classes")
-            # On copies: a failure, or an interrupt, must not leave half of an update behind.
+                raise InputError(f"y[{at}] is {y.tolist()[at]!r}, which is not one of the classes")
+            # On copies, so that a failure or an interrupt does not leave a partial update.
             self.links_ = self.links_.copy()
             self._counts, self._totals = self._counts.copy(), self._totals.copy()
             self._touched = self._touched.copy()
-            self._grow(matrix, codes)
-            _, n_updates = self._pass(matrix, codes, np.arange(codes.size), True)
+            self._add_links(matrix, codes)
+            _, n_updates = self._run_pass(matrix, codes, np.arange(codes.size), True)
             self.n_iter_, self.converged_ = max(self.n_iter_, 1), n_updates == 0
-            self._conclude()
+            self._set_prediction_weights()
         return self
 
     def activations(self, X: Any) -> NDArray[np.float64]:
@@ -267,7 +266,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
         return np.minimum(found, np.finfo(np.float64).max / 4)  # differences stay finite
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Activations; for two classes that of the second above that of the first.
+        """Activations; for two classes the second minus the first.
 
         Parameters
         ----------
@@ -287,7 +286,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
         ----------
         X : see `fit`
         """
-        # log sigma itself, so that classes which are all far below the threshold can be compared.
+        # Logarithms, so that classes far below the threshold can still be compared.
         log_sigma = -np.logaddexp(0.0, self.threshold - self.activations(X))
         return log_sigma - np.logaddexp.reduce(log_sigma, axis=1, keepdims=True)
 
@@ -314,18 +313,16 @@ class SNoW(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        # Made for many sparse features; on a few continuous ones without a bias it need not be good.
+        # Designed for many sparse features; it may be poor on a few continuous ones without a bias.
         tags.classifier_tags.poor_score = True
         return tags
 
-    # The work.
-
     def _read(self, X: Any, y: Any, *, reset: bool) -> tuple[sp.csr_matrix, Any]:
-        """Examples as CSR with int32 indices and no negative value, and their checked labels."""
+        """Return the examples as CSR with int32 indices, after checks, and the labels."""
         if self.margin >= self.threshold:
             raise InputError(
-                f"margin={self.margin} must be below threshold={self.threshold}: a node is never less "
-                "active than 0"
+                f"margin={self.margin} must be below threshold={self.threshold}, because "
+                "activations are at least 0"
             )
         options = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset}
         if reset or y is not None:
@@ -343,54 +340,26 @@ class SNoW(ClassifierMixin, BaseEstimator):
             row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
             raise InputError(
                 f"Negative values in data passed to SNoW: X[{row}, {matrix.indices[at]}] is "
-                f"{matrix.data[at]:g}, but a feature has a strength of at least 0"
+                f"{matrix.data[at]:g}, but strengths must be at least 0"
             )
         if matrix.indices.dtype != np.int32:
             parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr)
             matrix = sp.csr_matrix(parts, shape=matrix.shape)
         return matrix, y
 
-    def _clear(self) -> None:
+    def _reset_network(self) -> None:
         self.links_ = sp.csr_matrix((self.n_features_in_, self.classes_.size))
         self._counts = np.zeros(0, np.int32)
         self._totals = np.zeros(0)
         self._touched = np.zeros(0, np.int64)
         self.n_seen_, self.n_iter_, self.converged_ = 0, 0, False
 
-    def _grow(self, matrix: sp.csr_matrix, codes: NDArray[np.int64]) -> None:
-        """Make room for the links between the features of each example and the node of its class."""
-        n_samples, n_classes = codes.size, self.classes_.size
-        one = np.ones(n_samples)
-        members = sp.csr_matrix((one, (codes, np.arange(n_samples))), (n_classes, n_samples))
-        present = sp.csr_matrix(
-            (np.ones_like(matrix.data), matrix.indices, matrix.indptr), matrix.shape
-        )
-        needed = (members @ present).T.tocsr()
-        needed.sort_indices()
-        old, new = _keys(self.links_), _keys(needed)
-        at = np.searchsorted(old, new)
-        missing = (
-            np.ones(new.size, bool) if old.size == 0 else old[np.minimum(at, old.size - 1)] != new
-        )
-        if not missing.any():
-            return
-        every = np.sort(np.concatenate([old, new[missing]]), kind="stable")  # merges sorted runs
-        place = np.searchsorted(every, old)
-        indptr = np.searchsorted(every, np.arange(self.n_features_in_ + 1) * n_classes)
-        grown = [
-            np.zeros(every.size, values.dtype)
-            for values in (self.links_.data, self._counts, self._totals, self._touched)
-        ]
-        for values, before in zip(
-            grown, (self.links_.data, self._counts, self._totals, self._touched), strict=True
-        ):
-            values[place] = before
-        weights, self._counts, self._totals, self._touched = grown
-        self.links_ = sp.csr_matrix(
-            (weights, every % n_classes, indptr), (self.n_features_in_, n_classes)
-        )
+    def _add_links(self, matrix: sp.csr_matrix, codes: NDArray[np.int64]) -> None:
+        values: list[Any] = [self._counts, self._totals, self._touched]
+        self.links_, values = add_links(self.links_, values, matrix, codes)
+        self._counts, self._totals, self._touched = values
 
-    def _pass(
+    def _run_pass(
         self, matrix: sp.csr_matrix, codes: NDArray[np.int64], order: NDArray[np.int64], new: bool
     ) -> tuple[int, int]:
         from seqlab.models.classifiers._snow_kernel import winnow_pass
@@ -405,8 +374,8 @@ class SNoW(ClassifierMixin, BaseEstimator):
         self.n_seen_ += codes.size
         return done
 
-    def _conclude(self) -> None:
-        """The weights to predict with: the last ones, or their mean over the examples shown."""
+    def _set_prediction_weights(self) -> None:
+        """Set ``weights_`` to the last weights, or to their mean over the examples."""
         weights = self.links_.copy()
         if self.averaged:
             weights.data *= self.n_seen_ - self._touched
@@ -414,9 +383,3 @@ class SNoW(ClassifierMixin, BaseEstimator):
             weights.data /= self.n_seen_
         weights.eliminate_zeros()
         self.weights_ = weights
-
-
-def _keys(links: sp.csr_matrix) -> NDArray[np.int64]:
-    """Each link as one number, ``feature * n_classes + class``, in order."""
-    features = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
-    return features * links.shape[1] + links.indices

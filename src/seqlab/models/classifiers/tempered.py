@@ -1,12 +1,12 @@
-r"""TemperedClassifier: the posteriors of an overconfident classifier, made as sure as it deserves.
+r"""TemperedClassifier: temperature scaling of class probabilities.
 
-Naive Bayes counts the same evidence once per overlapping feature, so its posteriors are near 0 and 1 even
-where it is wrong; a combinator that multiplies posteriors along a sequence then follows its worst
-errors. Dividing log-posteriors by a temperature,
+Naive Bayes counts the same evidence once per overlapping feature, so its posteriors are close to 0 or 1 even
+if it is wrong; a model that multiplies posteriors along a sequence then repeats its worst errors. Dividing
+log-posteriors by a temperature,
 
     P_T(c | x) \propto P(c | x)^{1 / T} ,
 
-keeps the order of the classes and takes the evidence back by one common factor.
+keeps the order of the classes and reduces all log-odds by the same factor.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from sklearn.utils.validation import (
 from seqlab.data.errors import InputError
 from seqlab.learning import unchanged_on_failure
 
-# Logarithm of a posterior that a classifier gives as exactly 0.
+# Replaces the logarithm of a posterior that is exactly 0.
 _LOG_OF_ZERO = float(np.log(np.finfo(np.float64).tiny))
-# Temperatures that are tried, as logarithms: from a sixth to eight thousand.
+# Range of log-temperatures for "auto": temperatures from 1/6 to 8,000.
 _LOG_TEMPERATURES = (-1.8, 9.0)
 
 
 class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier whose log-posteriors are divided by a temperature.
+    """Temperature scaling: a classifier whose log-posteriors are divided by a temperature.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, default=None
-        ``MultinomialNB()`` where None.
+        None stands for ``MultinomialNB()``.
     temperature : "auto" or float, default="auto"
-        Above 1 makes the classifier less sure, below 1 surer. "auto" takes the temperature with the
-        highest likelihood of the labels of held-out folds of the training data.
+        Above 1, the classifier becomes less confident; below 1, more confident. "auto" selects the
+        temperature with the highest likelihood on held-out folds of the training data.
     cv : int, splitter or iterable of (train, test) indices, default=3
-        Folds of "auto".
+        Folds for "auto".
     max_log_odds : float, optional
-        Bound on how far a class may stay behind the best one, in log-posteriors after tempering.
+        Largest difference between the log-posterior of the best class and of any other, after scaling.
 
     Attributes
     ----------
@@ -63,20 +63,19 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The temperature in use.
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
-        Where the classifier tells it.
+        If the classifier has this attribute.
 
     See Also
     --------
-    sklearn.calibration.CalibratedClassifierCV : calibration by other maps. Its ``method="temperature"``
-        starts from posteriors, which for naive Bayes have already been rounded to 0 and 1.
+    sklearn.calibration.CalibratedClassifierCV : other calibration methods. Its ``method="temperature"``
+        starts from posteriors, which for naive Bayes are already rounded to 0 and 1.
 
     Notes
     -----
-    The likelihood is concave in ``1 / temperature``. With a number of folds these are stratified and
-    keep the order of the data, so that neighbouring steps of a sequence mostly fall into one fold;
-    examples of a class with fewer members than folds stay in every training part. Held-out examples
-    of a class that the training part does not have are not scored; where none can be, the
-    temperature is 1.
+    The likelihood is concave in ``1 / temperature``. If ``cv`` is a number, folds are stratified and keep the
+    order of the data, so that neighbouring steps of a sequence are mostly in the same fold; examples of a
+    class with fewer members than folds are in every training part. Held-out examples of a class that the
+    training part does not have are not scored; if no example can be scored, the temperature is 1.
 
     References
     ----------
@@ -90,7 +89,7 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> once = (rng.random(200) < np.where(y, 0.7, 0.3))[:, None]
-    >>> X = np.repeat(once, 20, axis=1)          # the same evidence, twenty times
+    >>> X = np.repeat(once, 20, axis=1)          # the same feature twenty times
     >>> BernoulliNB().fit(X, y).predict_proba(X).max() > 0.9999
     np.True_
     >>> model = TemperedClassifier(BernoulliNB()).fit(X, y)
@@ -127,27 +126,27 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            For the classifier, which has to take it, and for the choice of the temperature.
+            For the classifier, which must accept it, and for the choice of the temperature.
         """
         with unchanged_on_failure(self):
             X, y = indexable(X, y)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
-            inner = self._inner()
+            inner = self._inner_classifier()
             if sample_weight is not None:
                 if not has_fit_parameter(inner, "sample_weight"):
-                    raise InputError(f"{type(inner).__name__} takes no sample_weight")
+                    raise InputError(f"{type(inner).__name__} does not accept sample_weight")
                 sample_weight = _check_sample_weight(sample_weight, X)
-            self.estimator_ = _fitted(inner, X, y, sample_weight)
+            self.estimator_ = _fit_clone(inner, X, y, sample_weight)
             self.classes_ = self.estimator_.classes_
             if self.temperature == "auto":
-                self.temperature_ = self._choose(inner, X, y, sample_weight)
+                self.temperature_ = self._choose_temperature(inner, X, y, sample_weight)
             else:
                 self.temperature_ = float(self.temperature)
         return self
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Tempered log-posteriors, shape (n_samples, n_classes).
+        """Scaled log-posteriors, shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -157,10 +156,10 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scores = _log_posteriors(self.estimator_, X) / self.temperature_
         if self.max_log_odds is not None:
             scores = np.maximum(scores, scores.max(axis=1, keepdims=True) - self.max_log_odds)
-        return _normalised(scores)
+        return _normalise(scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Tempered posteriors, shape (n_samples, n_classes).
+        """Scaled posteriors, shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class with the highest posterior, which no temperature changes.
+        """Class with the highest posterior, which does not depend on the temperature.
 
         Parameters
         ----------
@@ -189,7 +188,7 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner())
+        inner = get_tags(self._inner_classifier())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.positive_only = inner.input_tags.positive_only
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
@@ -198,17 +197,17 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
 
-    def _inner(self) -> Any:
+    def _inner_classifier(self) -> Any:
         return MultinomialNB() if self.estimator is None else self.estimator
 
-    def _choose(self, inner: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> float:
-        """The temperature of the highest held-out likelihood."""
+    def _choose_temperature(self, inner: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> float:
+        """Return the temperature with the highest held-out likelihood."""
         codes = np.searchsorted(self.classes_, y)
         weight = np.ones(codes.size) if sample_weight is None else sample_weight
         parts = []
         for train, test in self._folds(X, codes):
             own = None if sample_weight is None else sample_weight[train]
-            model = _fitted(inner, _safe_indexing(X, train), y[train], own)
+            model = _fit_clone(inner, _safe_indexing(X, train), y[train], own)
             gold = np.searchsorted(model.classes_, y[test])
             known = model.classes_[np.minimum(gold, model.classes_.size - 1)] == y[test]
             scores = _log_posteriors(model, _safe_indexing(X, test))[known]
@@ -217,7 +216,7 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         def loss(log_temperature: float) -> float:
             return -sum(
                 float(
-                    weights @ _normalised(scores / np.exp(log_temperature))[range(gold.size), gold]
+                    weights @ _normalise(scores / np.exp(log_temperature))[range(gold.size), gold]
                 )
                 for scores, gold, weights in parts
             )
@@ -239,13 +238,13 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 yield np.sort(np.concatenate([scored[kept], always])), scored[held]
 
 
-def _fitted(inner: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def _fit_clone(inner: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     options = {} if sample_weight is None else {"sample_weight": sample_weight}
     return clone(inner).fit(X, y, **options)
 
 
 def _log_posteriors(model: Any, X: Any) -> NDArray[np.float64]:
-    """Finite log-posteriors, straight from the model where it has them: probabilities underflow."""
+    """Return finite log-posteriors, from the model itself if it has them: probabilities underflow."""
     with np.errstate(divide="ignore"):
         if hasattr(model, "predict_log_proba"):
             found = np.asarray(model.predict_log_proba(X), dtype=np.float64)
@@ -253,12 +252,12 @@ def _log_posteriors(model: Any, X: Any) -> NDArray[np.float64]:
             found = np.log(model.predict_proba(X))
     if np.isnan(found).any():
         row = int(np.argmax(np.isnan(found).any(axis=1)))
-        raise InputError(f"{type(model).__name__} gives NaN as a posterior of row {row}")
+        raise InputError(f"{type(model).__name__} gave NaN as a posterior of row {row}")
     zero = np.isneginf(found)
-    if zero.any():  # no number to divide; below every other
+    if zero.any():  # replaced by the smallest finite value
         found = np.where(zero, np.min(found, where=~zero, initial=_LOG_OF_ZERO), found)
     return found
 
 
-def _normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalise(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)

@@ -33,11 +33,7 @@ from seqlab.models._posteriors import (
     fit_posteriors,
     prepare_classifier,
 )
-from seqlab.models._structural_zeros import (
-    LEGAL_CONSTRAINTS,
-    find_legal_transitions,
-    log_or_forbidden,
-)
+from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
 from seqlab.models.combinators._propagation import (
     MIN_PRIOR,
     PositionTable,
@@ -135,7 +131,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         **CLASSIFIER_CONSTRAINTS,
         "divide_by_prior": ["boolean", StrOptions({"propagated", "marginal"})],
         "smoothing": [Interval(Real, 0, None, closed="left")],
-        "constraints": LEGAL_CONSTRAINTS,
+        "constraints": CONSTRAINTS,
         "n_jobs": [Integral, None],
     }
 

@@ -188,15 +188,13 @@ class MEMM(DistributionMixin, ChainLabeler):
                 classifier, matrix, data.codes, self.classes_, weights=weights, groups=groups
             )
         else:
-            every = np.ones(n_labels, dtype=bool)
-            unrestricted = LegalTransitions(every, np.ones((n_labels, n_labels), dtype=bool), every)
             model = fit_projections(
                 classifier,
                 matrix,
                 data.codes,
                 previous_codes(data.codes, offsets),
                 self.classes_,
-                unrestricted,
+                LegalTransitions.unrestricted(n_labels),
                 smoothing=self.smoothing,
                 weights=weights,
                 groups=groups,

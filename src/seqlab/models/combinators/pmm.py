@@ -24,11 +24,7 @@ from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
-from seqlab.models._structural_zeros import (
-    LEGAL_CONSTRAINTS,
-    find_legal_transitions,
-    log_or_forbidden,
-)
+from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
 from seqlab.models.combinators._projections import fit_projections
 from seqlab.models.combinators._propagation import find_reachable
 from seqlab.structures.chain import previous_codes
@@ -106,7 +102,7 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
     _parameter_constraints: dict[str, list[Any]] = {
         **CLASSIFIER_CONSTRAINTS,
         "smoothing": [Interval(Real, 0, 1, closed="left")],
-        "constraints": LEGAL_CONSTRAINTS,
+        "constraints": CONSTRAINTS,
         "n_jobs": [Integral, None],
     }
 

@@ -1,13 +1,13 @@
-"""Categorical, Bernoulli and multinomial emissions, estimated by counting.
+"""Categorical, Bernoulli and multinomial emissions, estimate by counting.
 
 With c(s, o) the count of symbol o at label s, c(s) their sum, V symbols and smoothing e:
 
-- categorical: ``P(o | s) = (c(s, o) + e) / (c(s) + e (V + 1))``, one more symbol standing for all that were
-  never seen; several columns are independent given the label;
+- categorical: ``P(o | s) = (c(s, o) + e) / (c(s) + e (V + 1))``, with one additional symbol for all symbols
+  that training does not show; several columns are independent given the label;
 - Bernoulli: ``P(f on | s) = (c(s, f) + e) / (c(s) + 2 e)``, features independent given the label;
-- multinomial: ``P(f | s) = (c(s, f) + e) / (c(s) + e V)`` for each of the events that a step counts.
+- multinomial: ``P(f | s) = (c(s, f) + e) / (c(s) + e V)`` for each of the events of a step.
 
-A label without any count, and without smoothing, gets the frequencies of all labels together.
+Without smoothing, a label without counts has the frequencies of all labels together.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from seqlab.models.hmm._emission_kernels import (
     MISSING,
     add_multinomial,
     add_present,
-    count_looked_up,
     count_present,
+    count_table_rows,
     count_values,
     encode_column,
-    look_up,
+    sum_table_rows,
 )
 from seqlab.models.hmm._emissions import (
     Floats,
     Scorer,
     Statistics,
-    ones_per_row,
-    refuse,
-    refuse_infinite,
+    check_entries,
+    check_not_infinite,
+    count_nonzero_per_row,
 )
 from seqlab.structures.chain import as_csr
 
@@ -51,12 +51,12 @@ class CategoricalEmissions:
     n_labels : int
     smoothing : float
     indicators : bool
-        Whether a step is a row of zeros with a single 1 (one column of symbols), rather than a number
-        per column.
+        Whether a step is a row of zeros with a single 1 (one column of symbols) instead of one number per
+        column.
     categories : list of arrays
         The symbols of each column: numbers, or columns of X for indicators.
     probabilities : list of arrays of shape (n_labels, n_symbols + 1)
-        For each column; the last symbol is the unseen one.
+        One per column; the last symbol stands for unseen ones.
     """
 
     n_labels: int
@@ -67,20 +67,20 @@ class CategoricalEmissions:
 
     @classmethod
     def for_data(
-        cls, X: Sequences, n_labels: int, smoothing: float, *, symbols: list[int] | None = None
+        cls, X: Sequences, n_labels: int, smoothing: float, *, n_symbols: list[int] | None = None
     ) -> CategoricalEmissions:
-        """The distribution that fits X; ``symbols`` are their numbers where X holds codes already."""
+        """Return the distribution for X; ``n_symbols`` per column if X holds codes of symbols."""
         matrix = X.matrix
-        if symbols is not None:
-            categories = [np.arange(n, dtype=np.float64) for n in symbols]
+        if n_symbols is not None:
+            categories = [np.arange(n, dtype=np.float64) for n in n_symbols]
             return cls(n_labels, smoothing, False, categories)
-        if X.is_sparse or (X.n_features > 1 and _one_hot(matrix)):
+        if X.is_sparse or (X.n_features > 1 and _is_one_hot(matrix)):
             return cls(n_labels, smoothing, True, [np.arange(X.n_features, dtype=np.float64)])
         columns = [np.unique(column[~np.isnan(column)]) for column in matrix.T]
         return cls(n_labels, smoothing, False, columns)
 
     def prepare(self, X: Sequences, *, training: bool) -> NDArray[np.int32]:
-        """Codes (n_steps, n_columns); `MISSING`, or the number of symbols for an unseen one."""
+        """Return codes (n_steps, n_columns): `MISSING`, or the number of symbols for an unseen one."""
         if self.indicators:
             return self._from_indicators(X, training)
         dense = X.matrix.toarray() if X.is_sparse else X.matrix
@@ -89,13 +89,13 @@ class CategoricalEmissions:
             encode_column(dense, k, categories, codes)
             for k, categories in enumerate(self.categories)
         ):
-            refuse_infinite(X)
-            refuse(X, lambda v: ~np.isnan(v) & (v != np.floor(v)), _WHOLE)
+            check_not_infinite(X)
+            check_entries(X, lambda v: ~np.isnan(v) & (v != np.floor(v)), _WHOLE)
         return codes
 
     def _from_indicators(self, X: Sequences, training: bool) -> NDArray[np.int32]:
-        refuse(X, lambda v: (v != 0) & (v != 1), "a row of indicators holds a single 1, else zeros")
-        n_ones = ones_per_row(X.matrix)
+        check_entries(X, lambda v: (v != 0) & (v != 1), "a row of indicators is zeros and one 1")
+        n_ones = count_nonzero_per_row(X.matrix)
         if (n_ones > 1).any():
             step = int(np.argmax(n_ones > 1))
             sequence, position = X.locate(step)
@@ -103,38 +103,38 @@ class CategoricalEmissions:
                 f"X[{sequence}] position {position} has {n_ones[step]} indicators, but a categorical "
                 "step is one symbol; set emissions='bernoulli' for many binary features"
             )
-        # An empty row is a missing symbol in training; later it is one that has no column.
-        nothing = MISSING if training else X.n_features
-        codes = np.full((X.n_steps, 1), nothing, dtype=np.int32)
+        # An empty row is a missing symbol in training, and a symbol without a column in prediction.
+        empty_code = MISSING if training else X.n_features
+        codes = np.full((X.n_steps, 1), empty_code, dtype=np.int32)
         rows, columns = X.matrix.nonzero()
         codes[rows, 0] = columns
         return codes
 
-    def scorer(self) -> Scorer:
+    def make_scorer(self) -> Scorer:
         with np.errstate(divide="ignore"):
             table = np.log(np.concatenate([p.T for p in self.probabilities]))
-        if len(self.categories) == 1:  # what is missing, -1, finds a last row of zeros
+        if len(self.categories) == 1:  # the code -1 of missing symbols selects the last row, zeros
             table = np.concatenate([table, np.zeros((1, self.n_labels))])
             return lambda codes, begin, stop: np.take(
                 table, codes[begin:stop, 0], axis=0, mode="wrap"
             )
-        first = self._first()
+        starts = self._column_starts()
 
         def scores(codes: Any, begin: int, stop: int) -> Floats:
             out = np.empty((stop - begin, self.n_labels))
-            look_up(codes[begin:stop], first, table, out)
+            sum_table_rows(codes[begin:stop], starts, table, out)
             return out
 
         return scores
 
-    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
-        first = self._first()
+    def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
+        starts = self._column_starts()
         counts = np.zeros((sum(c.size + 1 for c in self.categories), self.n_labels))
-        count_looked_up(matrix[begin:stop], first, shares, counts)
+        count_table_rows(matrix[begin:stop], starts, weights, counts)
         return (counts,)
 
-    def estimated(self, statistics: Statistics) -> CategoricalEmissions:
-        pieces = np.split(statistics[0], self._first()[1:])
+    def estimate(self, statistics: Statistics) -> CategoricalEmissions:
+        pieces = np.split(statistics[0], self._column_starts()[1:])
         found = [_frequencies(counts, self.smoothing).T for counts in pieces]
         return replace(self, probabilities=[np.ascontiguousarray(p) for p in found])
 
@@ -142,12 +142,12 @@ class CategoricalEmissions:
         return replace(self, smoothing=smoothing)
 
     def log_prior(self) -> float:
-        return _dirichlet(self.smoothing, *self.probabilities)
+        return _dirichlet_log_prior(self.smoothing, *self.probabilities)
 
-    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
-        """Numbers or indicators; never the unseen symbol, which has no form."""
+    def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+        """Draw numbers or indicators; never the symbol for unseen ones."""
         drawn = [
-            categories[_draw_columns(p[:, :-1], codes, random)]
+            categories[_sample_columns(p[:, :-1], codes, random)]
             for categories, p in zip(self.categories, self.probabilities, strict=True)
         ]
         numbers = np.column_stack(drawn)
@@ -157,8 +157,8 @@ class CategoricalEmissions:
         parts = (np.ones(n_steps), numbers[:, 0].astype(np.int32), np.arange(n_steps + 1))
         return sp.csr_matrix(parts, shape=(n_steps, self.categories[0].size))
 
-    def _first(self) -> NDArray[np.int64]:
-        """Row of the stacked table where each column begins."""
+    def _column_starts(self) -> NDArray[np.int64]:
+        """Return the first row of each column in the stacked table."""
         sizes = [categories.size + 1 for categories in self.categories]
         return np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64)
 
@@ -168,14 +168,14 @@ _WHOLE = "categorical columns hold whole numbers"
 
 @dataclass
 class BernoulliEmissions:
-    """Binary features, independent given the label; a feature is on where its value is not 0.
+    """Binary features, independent given the label; a feature is on if its value is not 0.
 
     Parameters
     ----------
     n_labels : int
     smoothing : float
     probabilities : array of shape (n_labels, n_features)
-        Of each feature being on.
+        Probability that each feature is on.
     """
 
     n_labels: int
@@ -183,10 +183,10 @@ class BernoulliEmissions:
     probabilities: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
-        refuse_infinite(X)
+        check_not_infinite(X)
         return as_csr(X).matrix
 
-    def scorer(self) -> Scorer:
+    def make_scorer(self) -> Scorer:
         p = np.ascontiguousarray(self.probabilities.T)
         certain = p == 1.0
         with np.errstate(divide="ignore"):
@@ -202,14 +202,14 @@ class BernoulliEmissions:
 
         return scores
 
-    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+    def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         present = np.zeros((matrix.shape[1], self.n_labels))
         missing = np.zeros_like(present)
         rows = matrix.indptr[begin : stop + 1]
-        count_present(rows, matrix.indices, matrix.data, shares, present, missing)
-        return present, missing, shares.sum(axis=0)
+        count_present(rows, matrix.indices, matrix.data, weights, present, missing)
+        return present, missing, weights.sum(axis=0)
 
-    def estimated(self, statistics: Statistics) -> BernoulliEmissions:
+    def estimate(self, statistics: Statistics) -> BernoulliEmissions:
         present, missing, steps = statistics
         n, e = steps - missing, self.smoothing
         together = present.sum(axis=1, keepdims=True) / np.maximum(
@@ -217,18 +217,18 @@ class BernoulliEmissions:
         )
         counted = n + 2 * e > 0
         p = np.where(counted, (present + e) / np.where(counted, n + 2 * e, 1.0), together)
-        # What is left after taking away the missing ones may round below the count.
+        # Rounding of n may make the ratio exceed 1.
         return replace(self, probabilities=np.ascontiguousarray(np.minimum(p, 1.0).T))
 
     def with_smoothing(self, smoothing: float) -> BernoulliEmissions:
         return replace(self, smoothing=smoothing)
 
     def log_prior(self) -> float:
-        return _dirichlet(self.smoothing, self.probabilities, 1.0 - self.probabilities)
+        return _dirichlet_log_prior(self.smoothing, self.probabilities, 1.0 - self.probabilities)
 
-    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+    def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         pieces = []
-        for begin in range(0, codes.size, 1000):  # never all steps x features at once
+        for begin in range(0, codes.size, 1000):  # bounds the memory
             p = self.probabilities[codes[begin : begin + 1000]]
             pieces.append(sp.csr_matrix((random.random_sample(p.shape) < p).astype(np.float64)))
         if not pieces:
@@ -238,14 +238,14 @@ class BernoulliEmissions:
 
 @dataclass
 class MultinomialEmissions:
-    """Counts of events; how many there are in a step is not modelled.
+    """Counts of events; their total in a step is not modelled.
 
     Parameters
     ----------
     n_labels : int
     smoothing : float
     totals, total_shares : arrays
-        Numbers of events per step in training, and how often each came: for drawing.
+        Totals of the training steps and their relative frequencies, for `sample`.
     probabilities : array of shape (n_labels, n_features)
     """
 
@@ -257,19 +257,19 @@ class MultinomialEmissions:
 
     @classmethod
     def for_data(cls, X: Sequences, n_labels: int, smoothing: float) -> MultinomialEmissions:
-        """The distribution that fits X."""
+        """Return the distribution for X."""
         sums = np.asarray(X.matrix.sum(axis=1)).ravel()
         totals, counts = np.unique(sums, return_counts=True)
         return cls(n_labels, smoothing, totals, counts / counts.sum())
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
-        refuse(
-            X, lambda v: ~(v >= 0), "multinomial emissions are counts: not negative, none missing"
+        check_entries(
+            X, lambda v: ~(v >= 0), "multinomial emissions are counts: not negative and not missing"
         )
-        refuse_infinite(X)
+        check_not_infinite(X)
         return as_csr(X).matrix
 
-    def scorer(self) -> Scorer:
+    def make_scorer(self) -> Scorer:
         with np.errstate(divide="ignore"):
             table = np.log(np.ascontiguousarray(self.probabilities.T))
 
@@ -281,13 +281,13 @@ class MultinomialEmissions:
 
         return scores
 
-    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+    def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         counts = np.zeros((matrix.shape[1], self.n_labels))
         rows = matrix.indptr[begin : stop + 1]
-        count_values(rows, matrix.indices, matrix.data, shares, counts)
+        count_values(rows, matrix.indices, matrix.data, weights, counts)
         return (counts,)
 
-    def estimated(self, statistics: Statistics) -> MultinomialEmissions:
+    def estimate(self, statistics: Statistics) -> MultinomialEmissions:
         found = _frequencies(statistics[0], self.smoothing)
         return replace(self, probabilities=np.ascontiguousarray(found.T))
 
@@ -295,11 +295,11 @@ class MultinomialEmissions:
         return replace(self, smoothing=smoothing)
 
     def log_prior(self) -> float:
-        return _dirichlet(self.smoothing, self.probabilities)
+        return _dirichlet_log_prior(self.smoothing, self.probabilities)
 
-    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+    def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         if (self.totals != np.floor(self.totals)).any():
-            raise InputError("cannot draw: the counts of training were not whole numbers")
+            raise InputError("cannot sample: the training counts are not whole numbers")
         totals = self.totals[random.choice(self.totals.size, codes.size, p=self.total_shares)]
         rows = [
             sp.csr_matrix(random.multinomial(int(n), self.probabilities[s]).astype(np.float64))
@@ -309,12 +309,13 @@ class MultinomialEmissions:
         return sp.vstack(rows, format="csr") if rows else sp.csr_matrix((0, n_features))
 
 
-def _one_hot(matrix: Floats) -> bool:
-    return bool(((matrix == 0) | (matrix == 1)).all() and (ones_per_row(matrix) == 1).all())
+def _is_one_hot(matrix: Floats) -> bool:
+    is_binary = ((matrix == 0) | (matrix == 1)).all()
+    return bool(is_binary and (count_nonzero_per_row(matrix) == 1).all())
 
 
 def _frequencies(counts: Floats, smoothing: float) -> Floats:
-    """Smoothed relative frequencies of each column of ``counts`` (n_symbols, n_labels)."""
+    """Return smoothed relative frequencies of each column of ``counts`` (n_symbols, n_labels)."""
     smoothed = counts + smoothing
     totals = smoothed.sum(axis=0)
     if (totals > 0).all():
@@ -325,20 +326,21 @@ def _frequencies(counts: Floats, smoothing: float) -> Floats:
     return np.where(totals > 0, smoothed / np.where(totals > 0, totals, 1.0), together)
 
 
-def _dirichlet(smoothing: float, *probabilities: Floats) -> float:
+def _dirichlet_log_prior(smoothing: float, *probabilities: Floats) -> float:
     if smoothing == 0:
         return 0.0
     return smoothing * sum(float(np.log(p).sum()) for p in probabilities)
 
 
-def _draw_columns(
+def _sample_columns(
     probabilities: Floats, codes: NDArray[np.int64], random: np.random.RandomState
 ) -> NDArray[np.int64]:
-    """One column per code, drawn from its row of ``probabilities`` (up to a factor)."""
+    """Draw one column per code from its row of ``probabilities``, which need not sum to 1."""
     uniforms = random.random_sample(codes.size)
     found = np.zeros(codes.size, dtype=np.int64)
     for s in range(probabilities.shape[0]):
-        mine = codes == s
-        ends = np.cumsum(probabilities[s])
-        found[mine] = np.searchsorted(ends, uniforms[mine] * ends[-1], side="right")
+        rows = codes == s
+        cumulative = np.cumsum(probabilities[s])
+        uniform = uniforms[rows] * cumulative[-1]
+        found[rows] = np.searchsorted(cumulative, uniform, side="right")
     return np.minimum(found, probabilities.shape[1] - 1)

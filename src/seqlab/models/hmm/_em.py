@@ -1,19 +1,21 @@
-"""Fitting an HMM: counts where labels are known, expectation-maximisation where they are not.
+"""Fitting an HMM: counting if all labels are known, otherwise expectation-maximisation.
 
-The objective is the logarithm of the joint probability of observations and known labels plus that of the
-prior that smoothing stands for,
+EM maximises the log joint probability of observations and known labels plus the log prior that smoothing
+implies,
 
     sum_i a_i log P(x_i, y_i in allowed_i) + log prior,
 
-sequences with weights a. One iteration takes, for sequences whose labels are not all known, the expected
-counts under the posterior given what is known (forward-backward, restricted to allowed labels), adds the
-exact counts of the others, and estimates by relative frequency (Baum-Welch): the objective never falls.
+with sequence weights a. For sequences with unknown labels, one iteration computes the expected counts under
+the posterior given the known labels (forward-backward, restricted to allowed labels), adds the exact counts
+of all other sequences, and estimates by relative frequency (Baum-Welch). The sum never decreases; the
+``objective`` in the history is its negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,29 +32,30 @@ from seqlab.models._markov import (
     estimate_chain,
 )
 from seqlab.models.hmm._emissions import Emissions, Floats, Statistics
+from seqlab.optim import FitState
 from seqlab.utils.threads import block_bounds, run_blocks
 
-# Doubles of scores that a block may hold (8 MB).
+# Doubles of scores per block (8 MB). Larger: more memory, fewer blocks for threads to share.
 BLOCK_DOUBLES = 1_000_000
-# Where EM starts, nothing legal is impossible: a parameter at 0 would stay there.
+# Smallest smoothing of the initial parameters: a legal parameter that starts at 0 would stay 0.
 START_SMOOTHING = 0.1
 
 
 @dataclass(slots=True)
-class Part:
-    """Some of the training sequences.
+class TrainingPart:
+    """A subset of the training sequences.
 
     Parameters
     ----------
     matrix : as prepared by the emissions
     offsets : array of shape (n_sequences + 1,)
     codes : int64 array of shape (n_steps,)
-        Labels; negative where not known.
+        Labels; negative if unknown.
     allowed : boolean array of shape (n_steps, n_labels) or None
-        Possible labels; None where all are known.
+        Possible labels; None if all are known.
     weights : array of shape (n_sequences,)
     numbers : int64 array of shape (n_sequences,)
-        Number of each sequence in the data.
+        Index of each sequence in the data, for error messages.
     """
 
     matrix: Any
@@ -62,11 +65,11 @@ class Part:
     weights: Floats
     numbers: NDArray[np.int64]
 
-    def chosen(self, sequences: NDArray[np.bool_]) -> Part:
-        """The part of some of its sequences."""
+    def select(self, sequences: NDArray[np.bool_]) -> TrainingPart:
+        """Return the part with the given sequences."""
         rows = np.repeat(sequences, np.diff(self.offsets))
         offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[sequences])])
-        return Part(
+        return TrainingPart(
             self.matrix[np.flatnonzero(rows)],
             offsets.astype(np.int64),
             self.codes[rows],
@@ -77,126 +80,120 @@ class Part:
 
 
 class HMMParameters(NamedTuple):
-    """All that an HMM learns."""
+    """The parameters of an HMM."""
 
     chain: MarkovChain
     emissions: Emissions
 
 
 class Counts(NamedTuple):
-    """All that parameters are estimated from; the log-likelihood of the data under the old ones."""
+    """Counts for the estimation of parameters, and the log-likelihood under the previous ones."""
 
     chain: ChainCounts
     emissions: Statistics
     log_likelihood: float
 
     def plus(self, other: Counts) -> Counts:
-        """The sum of both."""
+        """Return the sum of both."""
         return Counts(
             self.chain.plus(other.chain),
-            tuple(a + b for a, b in zip(self.emissions, other.emissions, strict=True)),
+            _add_statistics(self.emissions, other.emissions),
             self.log_likelihood + other.log_likelihood,
         )
 
 
-class EMState(NamedTuple):
-    """One iteration.
-
-    Parameters
-    ----------
-    parameters : HMMParameters
-    log_likelihood : float
-        Of the data, under these parameters.
-    objective : float
-        The log-likelihood and the prior, negated: what falls.
-    """
-
-    parameters: HMMParameters
-    log_likelihood: float
-    objective: float
-
-
 @dataclass(slots=True)
-class HMMFit:
-    """What stays the same during a fit.
+class HMMTrainer:
+    """Estimates the parameters of an HMM; holds what does not change during a fit.
 
     Parameters
     ----------
-    data : Part
+    data : TrainingPart
     legal : LegalTransitions
     smoothing : float
-        Of the chain; the emissions have their own.
+        Smoothing of the chain; the emissions have their own.
     with_end : bool
     n_jobs : int or None
     """
 
-    data: Part
+    data: TrainingPart
     legal: LegalTransitions
     smoothing: float
     with_end: bool
     n_jobs: int | None
 
-    def run(self, emissions: Emissions, smoothing: float) -> Iterator[EMState]:
-        """States of the fit: one where all labels are known, else without end."""
+    def run(self, emissions: Emissions, smoothing: float, tol: float) -> Iterator[FitState]:
+        """Yield the states of the fit, with `HMMParameters`: one if all labels are known, else endlessly.
+
+        A state of EM has converged if the objective fell by at most ``tol`` times its absolute value.
+        """
         known = np.logical_and.reduceat(self.data.codes >= 0, self.data.offsets[:-1])
         emissions = emissions.with_smoothing(smoothing)
-        labelled = self.data if known.all() else self.data.chosen(known)
+        labelled = self.data if known.all() else self.data.select(known)
         counts = self._known_counts(labelled, emissions)
         if known.all():
-            parameters = self._estimated(counts, emissions)
-            yield self._state(parameters, self._path_likelihood(labelled, parameters))
+            parameters = self._estimate(counts, emissions)
+            state = self._state(parameters, self._path_likelihood(labelled, parameters))
+            state.converged = True
+            yield state
             return
-        hidden = self.data.chosen(~known)
-        begin = counts.plus(self._known_counts(hidden, emissions))
-        parameters = self._start(begin, emissions, smoothing)
+        hidden = self.data.select(~known)
+        initial = counts.plus(self._known_counts(hidden, emissions))
+        parameters = self._initial_parameters(initial, emissions, smoothing)
+        previous = np.inf
         while True:
             expected = self._expected_counts(hidden, parameters)
             known_likelihood = self._path_likelihood(labelled, parameters)
-            yield self._state(parameters, expected.log_likelihood + known_likelihood)
-            parameters = self._estimated(counts.plus(expected), emissions)
+            state = self._state(parameters, expected.log_likelihood + known_likelihood)
+            decrease, previous = previous - state.objective, state.objective
+            state.converged = bool(decrease <= tol * max(abs(previous), 1.0))
+            yield state
+            parameters = self._estimate(counts.plus(expected), emissions)
 
-    def _state(self, parameters: HMMParameters, log_likelihood: float) -> EMState:
+    def _state(self, parameters: HMMParameters, log_likelihood: float) -> FitState:
         prior = parameters.emissions.log_prior() + chain_log_prior(
             parameters.chain, self.legal, self.smoothing
         )
-        return EMState(parameters, log_likelihood, -(log_likelihood + prior))
+        info = {"log_likelihood": log_likelihood}
+        return FitState(parameters, -(log_likelihood + prior), info=info)
 
-    def _estimated(self, counts: Counts, emissions: Emissions) -> HMMParameters:
+    def _estimate(self, counts: Counts, emissions: Emissions) -> HMMParameters:
         chain = estimate_chain(counts.chain, self.legal, self.smoothing, with_end=self.with_end)
-        return HMMParameters(chain, emissions.estimated(counts.emissions))
+        return HMMParameters(chain, emissions.estimate(counts.emissions))
 
-    def _start(self, counts: Counts, emissions: Emissions, smoothing: float) -> HMMParameters:
+    def _initial_parameters(
+        self, counts: Counts, emissions: Emissions, smoothing: float
+    ) -> HMMParameters:
         chain = estimate_chain(
             counts.chain, self.legal, max(self.smoothing, START_SMOOTHING), with_end=self.with_end
         )
-        wide = emissions.with_smoothing(max(smoothing, START_SMOOTHING))
-        return HMMParameters(chain, wide.estimated(counts.emissions).with_smoothing(smoothing))
+        smoothed = emissions.with_smoothing(max(smoothing, START_SMOOTHING))
+        return HMMParameters(chain, smoothed.estimate(counts.emissions).with_smoothing(smoothing))
 
-    def _known_counts(self, part: Part, emissions: Emissions) -> Counts:
-        """Counts of the known labels; a label among several possible ones counts in equal shares."""
+    def _known_counts(self, part: TrainingPart, emissions: Emissions) -> Counts:
+        """Count known labels; if several labels are possible, each counts by an equal part."""
         n_labels = self.legal.start.size
 
         def block(first: int, last: int) -> Statistics:
             begin, stop = int(part.offsets[first]), int(part.offsets[last])
             codes = part.codes[begin:stop]
-            shares = np.zeros((stop - begin, n_labels))
+            label_weights = np.zeros((stop - begin, n_labels))
             known = np.flatnonzero(codes >= 0)
-            shares[known, codes[known]] = 1.0
+            label_weights[known, codes[known]] = 1.0
             if part.allowed is not None:
                 allowed = part.allowed[begin:stop]
                 partly = (codes < 0) & ~allowed.all(axis=1)
-                shares[partly] = allowed[partly] / allowed[partly].sum(axis=1, keepdims=True)
-            shares *= _step_weights(part, first, last)[:, None]
-            return emissions.statistics(part.matrix, begin, stop, shares)
+                label_weights[partly] = allowed[partly] / allowed[partly].sum(axis=1, keepdims=True)
+            label_weights *= _step_weights(part, first, last)[:, None]
+            return emissions.statistics(part.matrix, begin, stop, label_weights)
 
         blocks = self._over_blocks(part, block)
         if not blocks:
-            nothing = np.zeros((0, n_labels))
-            blocks = [emissions.statistics(part.matrix, 0, 0, nothing)]
+            blocks = [emissions.statistics(part.matrix, 0, 0, np.zeros((0, n_labels)))]
         chain = count_chain(part.codes, part.offsets, part.weights, n_labels)
-        return Counts(chain, _summed(blocks), 0.0)
+        return Counts(chain, reduce(_add_statistics, blocks), 0.0)
 
-    def _path_likelihood(self, part: Part, parameters: HMMParameters) -> float:
+    def _path_likelihood(self, part: TrainingPart, parameters: HMMParameters) -> float:
         scores = chain_scorer(parameters, self.legal.end, part.matrix, part.offsets)
 
         def block(first: int, last: int) -> float:
@@ -207,7 +204,7 @@ class HMMFit:
 
         return sum(self._over_blocks(part, block))
 
-    def _expected_counts(self, part: Part, parameters: HMMParameters) -> Counts:
+    def _expected_counts(self, part: TrainingPart, parameters: HMMParameters) -> Counts:
         scores = chain_scorer(parameters, self.legal.end, part.matrix, part.offsets)
         assert part.allowed is not None
         allowed = part.allowed
@@ -218,22 +215,18 @@ class HMMFit:
             found = expected_transitions(
                 scores(first, last), weights, mask=Mask(steps=allowed[begin:stop])
             )
-            shares = found.node * _step_weights(part, first, last)[:, None]
+            label_weights = found.node * _step_weights(part, first, last)[:, None]
             ends = part.offsets[first : last + 1] - begin
-            chain = ChainCounts(
-                shares[ends[:-1]].sum(axis=0), found.transitions, shares[ends[1:] - 1].sum(axis=0)
-            )
-            statistics = parameters.emissions.statistics(part.matrix, begin, stop, shares)
+            start = label_weights[ends[:-1]].sum(axis=0)
+            end = label_weights[ends[1:] - 1].sum(axis=0)
+            chain = ChainCounts(start, found.transitions, end)
+            statistics = parameters.emissions.statistics(part.matrix, begin, stop, label_weights)
             return Counts(chain, statistics, float((weights * found.log_z).sum()))
 
-        blocks = self._over_blocks(part, block)
-        total = blocks[0]
-        for one in blocks[1:]:
-            total = total.plus(one)
-        return total
+        return reduce(Counts.plus, self._over_blocks(part, block))
 
-    def _over_blocks(self, part: Part, function: Callable[[int, int], Any]) -> list[Any]:
-        """Results of fixed blocks of sequences, in order: the same bits for any number of threads."""
+    def _over_blocks(self, part: TrainingPart, function: Callable[[int, int], Any]) -> list[Any]:
+        """Return the results of fixed blocks, in order: the same bits for any number of threads."""
         n_sequences = part.offsets.size - 1
         bounds = block_bounds(
             part.offsets,
@@ -262,8 +255,8 @@ def chain_scorer(
     matrix: Any,
     offsets: NDArray[np.int64],
 ) -> Callable[[int, int], ChainScores]:
-    """The function that gives the log-probabilities of sequences first..last as chain scores."""
-    chain, emit = parameters.chain, parameters.emissions.scorer()
+    """Return the function that computes the chain scores of the sequences from first to last."""
+    chain, emit = parameters.chain, parameters.emissions.make_scorer()
     with np.errstate(divide="ignore"):
         start, transitions = np.log(chain.start), np.log(chain.transitions)
         end = np.log(legal_end.astype(np.float64) if chain.end is None else chain.end)
@@ -276,12 +269,9 @@ def chain_scorer(
     return scores
 
 
-def _step_weights(part: Part, first: int, last: int) -> Floats:
+def _step_weights(part: TrainingPart, first: int, last: int) -> Floats:
     return np.repeat(part.weights[first:last], np.diff(part.offsets[first : last + 1]))
 
 
-def _summed(blocks: list[Statistics]) -> Statistics:
-    total = blocks[0]
-    for one in blocks[1:]:
-        total = tuple(a + b for a, b in zip(total, one, strict=True))
-    return total
+def _add_statistics(first: Statistics, second: Statistics) -> Statistics:
+    return tuple(a + b for a, b in zip(first, second, strict=True))

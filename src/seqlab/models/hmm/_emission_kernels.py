@@ -1,10 +1,9 @@
-"""Kernels of emission distributions: log-probabilities of steps, and the counts they are estimated from.
+"""Kernels of emission distributions: log-probabilities of steps, and the counts for estimation.
 
-Tables are ``(n_columns, n_labels)``, labels last, so that the inner loop runs along a row for all labels
-at once. ``shares[i, s]`` is how much step i counts for label s (0 or the weight of its sequence where
-the label is known, a posterior probability times that weight where it is not). Rows of a CSR matrix come
-as ``indptr`` (a slice, with absolute positions), ``indices`` and ``data``. NaN is a missing value: its
-factor is left out.
+Tables are ``(n_columns, n_labels)``, labels last, so that the inner loop runs along a row for all labels.
+``weights[i, s]`` is how much step i counts for label s: the weight of its sequence times 0 or 1 if
+the label is known, otherwise times a posterior probability. Rows of a CSR matrix are given as ``indptr`` (a
+slice, with absolute positions), ``indices`` and ``data``. NaN is a missing value: its factor is left out.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Columns = NDArray[np.int32]
-MISSING = -1  # code of a categorical value that is not there
+MISSING = -1  # code of a missing categorical value
 
 
 @njit(nogil=True, cache=True)
 def encode_column(X: Floats, column: int, categories: Floats, codes: Columns) -> bool:
-    """``codes[:, column]``: places of the numbers of a column of X among the sorted ``categories``.
+    """Set ``codes[:, column]`` to the indices of a column of X in the sorted ``categories``.
 
-    `MISSING` for NaN, ``len(categories)`` for a number that is not among them. False where a number is
-    infinite or not whole; the codes then mean nothing.
+    `MISSING` stands for NaN, ``len(categories)`` for a number that is not in the categories. Returns False
+    if a number is infinite or not whole; the codes are then undefined.
     """
     n = categories.shape[0]
-    # Numbered without gaps, as most are: a number is its place.
-    numbered = n > 0 and categories[n - 1] - categories[0] == n - 1
+    # Most categories are consecutive: the index of a number is then its difference from the first.
+    consecutive = n > 0 and categories[n - 1] - categories[0] == n - 1
     for i in range(X.shape[0]):
         x = X[i, column]
         if math.isnan(x):
@@ -38,18 +37,18 @@ def encode_column(X: Floats, column: int, categories: Floats, codes: Columns) ->
         if math.isinf(x) or x != math.floor(x):
             return False
         if n == 0 or x < categories[0] or x > categories[n - 1]:
-            place = n
-        elif numbered:
-            place = int(x - categories[0])
+            index = n
+        elif consecutive:
+            index = int(x - categories[0])
         else:
-            place = np.searchsorted(categories, x)
-            place = place if categories[place] == x else n
-        codes[i, column] = place
+            index = np.searchsorted(categories, x)
+            index = index if categories[index] == x else n
+        codes[i, column] = index
     return True
 
 
 @njit(nogil=True, cache=True)
-def look_up(codes: Columns, first: NDArray[np.int64], table: Floats, out: Floats) -> None:
+def sum_table_rows(codes: Columns, first: NDArray[np.int64], table: Floats, out: Floats) -> None:
     """``out[i] = sum_k table[first[k] + codes[i, k]]`` over the columns k of categorical data."""
     for i in range(codes.shape[0]):
         empty = True
@@ -69,16 +68,16 @@ def look_up(codes: Columns, first: NDArray[np.int64], table: Floats, out: Floats
 
 
 @njit(nogil=True, cache=True)
-def count_looked_up(
-    codes: Columns, first: NDArray[np.int64], shares: Floats, counts: Floats
+def count_table_rows(
+    codes: Columns, first: NDArray[np.int64], weights: Floats, counts: Floats
 ) -> None:
-    """``counts[first[k] + codes[i, k]] += shares[i]``."""
+    """``counts[first[k] + codes[i, k]] += weights[i]``."""
     for i in range(codes.shape[0]):
         for k in range(codes.shape[1]):
             if codes[i, k] != MISSING:
                 row = first[k] + codes[i, k]
-                for s in range(shares.shape[1]):
-                    counts[row, s] += shares[i, s]
+                for s in range(weights.shape[1]):
+                    counts[row, s] += weights[i, s]
 
 
 @njit(nogil=True, cache=True)
@@ -91,10 +90,10 @@ def add_present(
     certain: NDArray[np.bool_],
     out: Floats,
 ) -> None:
-    """Bernoulli log-probabilities, on top of what ``out`` holds for a step where every feature is off.
+    """Add Bernoulli log-probabilities to ``out``, which holds those of a step with all features off.
 
-    ``present`` is ``log p - log(1 - p)`` and ``absent`` is ``log(1 - p)``; where p = 1 (``certain``) both
-    are 0, and a step without such a feature is impossible.
+    ``present`` is ``log p - log(1 - p)`` and ``absent`` is ``log(1 - p)``. If p = 1 (``certain``) both are 0,
+    and a step without that feature is impossible.
     """
     n_labels = out.shape[1]
     required = certain.sum(axis=0)
@@ -118,24 +117,24 @@ def count_present(
     indptr: Columns,
     indices: Columns,
     data: Floats,
-    shares: Floats,
+    weights: Floats,
     present: Floats,
     missing: Floats,
 ) -> None:
-    """How often each feature is on, and how often it is missing."""
-    for i in range(shares.shape[0]):
+    """Count how often each feature is on and how often it is missing."""
+    for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             target = missing if math.isnan(data[k]) else present
             if data[k] != 0.0:
-                for s in range(shares.shape[1]):
-                    target[indices[k], s] += shares[i, s]
+                for s in range(weights.shape[1]):
+                    target[indices[k], s] += weights[i, s]
 
 
 @njit(nogil=True, cache=True)
 def add_multinomial(
     indptr: Columns, indices: Columns, data: Floats, table: Floats, out: Floats
 ) -> None:
-    """``log n! - sum_f log x_f! + sum_f x_f log p_f`` for the n events that a step counts."""
+    """Add ``log n! - sum_f log x_f! + sum_f x_f log p_f`` for the n events of a step."""
     for i in range(out.shape[0]):
         total, arrangements = 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -154,13 +153,13 @@ def add_multinomial(
 
 @njit(nogil=True, cache=True)
 def count_values(
-    indptr: Columns, indices: Columns, data: Floats, shares: Floats, counts: Floats
+    indptr: Columns, indices: Columns, data: Floats, weights: Floats, counts: Floats
 ) -> None:
-    """``counts[f] += shares[i] x[i, f]``."""
-    for i in range(shares.shape[0]):
+    """``counts[f] += weights[i] x[i, f]``."""
+    for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
-            for s in range(shares.shape[1]):
-                counts[indices[k], s] += shares[i, s] * data[k]
+            for s in range(weights.shape[1]):
+                counts[indices[k], s] += weights[i, s] * data[k]
 
 
 @njit(nogil=True, cache=True)
@@ -186,9 +185,9 @@ def add_normal_rows(
     at_zero: Floats,
     out: Floats,
 ) -> None:
-    """The same for rows of a CSR matrix, on top of what ``out`` holds for a step of zeros.
+    """The same for rows of a CSR matrix; ``out`` holds the log-probabilities of a step of zeros.
 
-    ``at_zero[f]`` is what feature f adds at the value 0.
+    ``at_zero[f]`` is the contribution of feature f at the value 0.
     """
     for i in range(out.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
@@ -202,19 +201,24 @@ def add_normal_rows(
 
 @njit(nogil=True, cache=True)
 def count_moments(
-    X: Floats, center: Floats, shares: Floats, counts: Floats, first: Floats, second: Floats
+    X: Floats,
+    center: Floats,
+    weights: Floats,
+    counts: Floats,
+    first: Floats,
+    second: Floats,
 ) -> None:
-    """Counts, sums and sums of squares of ``x - center``."""
+    """Add counts, sums and sums of squares of ``x - center``."""
     for i in range(X.shape[0]):
         for f in range(X.shape[1]):
             x = X[i, f] - center[f]
             if math.isnan(x):
                 continue
-            for s in range(shares.shape[1]):
-                share = shares[i, s]
-                counts[f, s] += share
-                first[f, s] += share * x
-                second[f, s] += share * x * x
+            for s in range(weights.shape[1]):
+                weight = weights[i, s]
+                counts[f, s] += weight
+                first[f, s] += weight * x
+                second[f, s] += weight * x * x
 
 
 @njit(nogil=True, cache=True)
@@ -223,25 +227,25 @@ def count_moments_rows(
     indices: Columns,
     data: Floats,
     center: Floats,
-    shares: Floats,
+    weights: Floats,
     counts: Floats,
     first: Floats,
     second: Floats,
 ) -> None:
-    """What the stored entries of a CSR matrix change in the moments of a matrix of zeros."""
-    for i in range(shares.shape[0]):
+    """Correct the moments of a matrix of zeros for the stored entries of a CSR matrix."""
+    for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             f, x = indices[k], data[k]
             middle = center[f]
-            for s in range(shares.shape[1]):
-                share = shares[i, s]
+            for s in range(weights.shape[1]):
+                weight = weights[i, s]
                 if math.isnan(x):
-                    counts[f, s] -= share
-                    first[f, s] += share * middle
-                    second[f, s] -= share * middle * middle
+                    counts[f, s] -= weight
+                    first[f, s] += weight * middle
+                    second[f, s] -= weight * middle * middle
                 else:
-                    first[f, s] += share * x
-                    second[f, s] += share * x * (x - 2.0 * middle)
+                    first[f, s] += weight * x
+                    second[f, s] += weight * x * (x - 2.0 * middle)
 
 
 @njit(nogil=True, cache=True)
@@ -250,7 +254,7 @@ def add_joint_normal(
 ) -> None:
     """``out[i, s] += logs[s] - |W_s (x_i - m_s)|^2 / 2``.
 
-    ``W_s`` is lower triangular and ``W_s' W_s`` the inverse of the covariance.
+    ``W_s`` is lower triangular, and ``W_s' W_s`` is the inverse of the covariance.
     """
     n_features = X.shape[1]
     deviation = np.empty(n_features)
@@ -269,19 +273,19 @@ def add_joint_normal(
 
 @njit(nogil=True, cache=True)
 def count_products(
-    X: Floats, center: Floats, shares: Floats, first: Floats, second: Floats
+    X: Floats, center: Floats, weights: Floats, first: Floats, second: Floats
 ) -> None:
-    """Sums ``first[f, s]`` and sums of products ``second[s, f, g]`` of ``x - center``."""
+    """Add sums ``first[f, s]`` and sums of products ``second[s, f, g]`` of ``x - center``."""
     n_features = X.shape[1]
     deviation = np.empty(n_features)
     for i in range(X.shape[0]):
         for f in range(n_features):
             deviation[f] = X[i, f] - center[f]
-        for s in range(shares.shape[1]):
-            share = shares[i, s]
-            if share == 0.0:
+        for s in range(weights.shape[1]):
+            weight = weights[i, s]
+            if weight == 0.0:
                 continue
             for f in range(n_features):
-                first[f, s] += share * deviation[f]
+                first[f, s] += weight * deviation[f]
                 for g in range(n_features):
-                    second[s, f, g] += share * deviation[f] * deviation[g]
+                    second[s, f, g] += weight * deviation[f] * deviation[g]

@@ -1,8 +1,8 @@
-"""Gaussian emissions: a normal distribution per label, its variances bounded from below.
+"""Gaussian emissions: a normal distribution per label, with a lower bound on its variances.
 
-The bound is a share of each feature's overall variance. Among all variances above it, the clipped maximum
-likelihood estimate is the most probable one, for full covariances in the coordinates where every feature
-has overall variance 1 (there the eigenvalues are clipped): EM never makes the data less probable.
+The bound is a fraction of each feature's overall variance. Among all variances above it, the clipped
+maximum likelihood estimate is the most probable one; for full covariances, the eigenvalues are clipped after
+scaling every feature to overall variance 1. EM therefore never decreases the likelihood.
 """
 
 from __future__ import annotations
@@ -23,23 +23,29 @@ from seqlab.models.hmm._emission_kernels import (
     count_moments_rows,
     count_products,
 )
-from seqlab.models.hmm._emissions import Floats, Scorer, Statistics, refuse, refuse_infinite
+from seqlab.models.hmm._emissions import (
+    Floats,
+    Scorer,
+    Statistics,
+    check_entries,
+    check_not_infinite,
+)
 
 LOG_2_PI = float(np.log(2 * np.pi))
 
 
 def overall_moments(X: Sequences, step_weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of every feature over all steps; variance 1 where a feature is constant."""
-    nothing, shares = np.zeros(X.n_features), step_weights[:, np.newaxis]
-    # Once around 0 for the means, once around the means for the variances: no cancellation.
-    around_zero = GaussianEmissions(1, 0.0, nothing, nothing)
-    counts, first, _ = around_zero.statistics(X.matrix, 0, X.n_steps, shares)
+    """Return mean and variance of every feature over all steps; variance 1 for a constant feature."""
+    zeros, weights = np.zeros(X.n_features), step_weights[:, np.newaxis]
+    # Means around 0, then variances around the means, to avoid cancellation.
+    around_zero = GaussianEmissions(1, 0.0, zeros, zeros)
+    counts, first, _ = around_zero.statistics(X.matrix, 0, X.n_steps, weights)
     counted = np.maximum(counts[:, 0], np.finfo(np.float64).tiny)
     means = first[:, 0] / counted
-    around_means = GaussianEmissions(1, 0.0, means, nothing)
-    _, first, second = around_means.statistics(X.matrix, 0, X.n_steps, shares)
+    around_means = GaussianEmissions(1, 0.0, means, zeros)
+    _, first, second = around_means.statistics(X.matrix, 0, X.n_steps, weights)
     variances = second[:, 0] / counted - (first[:, 0] / counted) ** 2
-    # Rounding alone makes about this much of a constant.
+    # Rounding makes the variance of a constant about this large.
     return means, np.where(variances > 1e-28 * means**2, variances, 1.0)
 
 
@@ -51,7 +57,7 @@ class GaussianEmissions:
     ----------
     n_labels : int
     floor : float
-        Least variance, as a share of the overall variance.
+        Lower bound on variances, as a fraction of the overall variance.
     center, spread : arrays of shape (n_features,)
         Overall mean and variance.
     means, variances : arrays of shape (n_labels, n_features)
@@ -65,10 +71,10 @@ class GaussianEmissions:
     variances: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
-        refuse_infinite(X)
+        check_not_infinite(X)
         return X.matrix
 
-    def scorer(self) -> Scorer:
+    def make_scorer(self) -> Scorer:
         means = np.ascontiguousarray(self.means.T)
         variances = np.ascontiguousarray(self.variances.T)
         halves, logs = 0.5 / variances, -0.5 * (LOG_2_PI + np.log(variances))
@@ -86,22 +92,22 @@ class GaussianEmissions:
 
         return scores
 
-    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+    def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         counts, first, second = np.zeros((3, matrix.shape[1], self.n_labels))
         if isinstance(matrix, np.ndarray):
-            count_moments(matrix[begin:stop], self.center, shares, counts, first, second)
+            count_moments(matrix[begin:stop], self.center, weights, counts, first, second)
             return counts, first, second
-        steps = shares.sum(axis=0)
+        steps = weights.sum(axis=0)
         counts += steps
         first -= np.outer(self.center, steps)
         second += np.outer(self.center**2, steps)
         rows = matrix.indptr[begin : stop + 1]
         count_moments_rows(
-            rows, matrix.indices, matrix.data, self.center, shares, counts, first, second
+            rows, matrix.indices, matrix.data, self.center, weights, counts, first, second
         )
         return counts, first, second
 
-    def estimated(self, statistics: Statistics) -> GaussianEmissions:
+    def estimate(self, statistics: Statistics) -> GaussianEmissions:
         counts, first, second = (array.T for array in statistics)
         counted = counts > 0
         n = np.where(counted, counts, 1.0)
@@ -119,7 +125,7 @@ class GaussianEmissions:
     def log_prior(self) -> float:
         return 0.0
 
-    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+    def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         noise = random.standard_normal((codes.size, self.center.size))
         return self.means[codes] + noise * np.sqrt(self.variances[codes])
 
@@ -143,11 +149,11 @@ class FullGaussianEmissions:
     covariances: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
-        refuse_infinite(X)
-        refuse(X, np.isnan, "missing values need covariance='diag'")
+        check_not_infinite(X)
+        check_entries(X, np.isnan, "missing values need covariance='diag'")
         return X.matrix.toarray() if X.is_sparse else X.matrix
 
-    def scorer(self) -> Scorer:
+    def make_scorer(self) -> Scorer:
         roots = np.linalg.cholesky(self.covariances)
         eye = np.eye(self.center.size)
         whitening = np.array([solve_triangular(root, eye, lower=True) for root in roots])
@@ -162,14 +168,14 @@ class FullGaussianEmissions:
 
         return scores
 
-    def statistics(self, matrix: Any, begin: int, stop: int, shares: Floats) -> Statistics:
+    def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         n_features = matrix.shape[1]
         first = np.zeros((n_features, self.n_labels))
         second = np.zeros((self.n_labels, n_features, n_features))
-        count_products(matrix[begin:stop], self.center, shares, first, second)
-        return shares.sum(axis=0), first, second
+        count_products(matrix[begin:stop], self.center, weights, first, second)
+        return weights.sum(axis=0), first, second
 
-    def estimated(self, statistics: Statistics) -> FullGaussianEmissions:
+    def estimate(self, statistics: Statistics) -> FullGaussianEmissions:
         steps, first, second = statistics
         scale = np.sqrt(self.spread)
         means = np.tile(self.center, (self.n_labels, 1))
@@ -189,7 +195,7 @@ class FullGaussianEmissions:
     def log_prior(self) -> float:
         return 0.0
 
-    def draw(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
+    def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         noise = random.standard_normal((codes.size, self.center.size))
         roots = np.linalg.cholesky(self.covariances)
         return self.means[codes] + np.einsum("ifg,ig->if", roots[codes], noise)

@@ -1,8 +1,8 @@
 """SymbolVectorizer: steps that are symbols, as columns of codes.
 
-Where `SequenceVectorizer` makes a column of every (name, value) pair, this makes one column of every name
-and numbers its values in the order of first sight: the form of categorical emissions. It also keeps apart
-what one-hot columns cannot: a symbol that was never seen, and a value that is missing.
+`SequenceVectorizer` makes a column of every (name, value) pair; this makes one column of every name and
+numbers its values in order of first occurrence, which is the form of categorical emissions. Unlike one-hot
+columns, the codes distinguish an unseen symbol from a missing value.
 """
 
 from __future__ import annotations
@@ -21,65 +21,66 @@ from seqlab.data.sequences import Sequences
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features.vectorizer import SequenceVectorizer
 
-UNSEEN = -1.0  # code of a symbol that training did not show; NaN stands for a missing one
-_ONE = "symbol"  # name of the only column where steps have none
+UNSEEN = -1.0  # code of a symbol that training does not show; NaN is a missing one
+_UNNAMED = "symbol"  # name of the only column if symbols have no names
 
 
 class Token(list[str]):
-    """A step that came as a plain string, in the form of a bag, which every reader knows."""
+    """A step given as a plain string, as a bag of one string, which every reader accepts."""
 
 
 def wrap_strings(X: Any, *, stacked: bool) -> Any:
-    """X with every step that is a string wrapped as a `Token`; tuples of strings refused, all else as it is.
+    """Wrap every step that is a string as a `Token`; raise an error for tuples of strings.
 
     Parameters
     ----------
     X : any X
     stacked : bool
-        Whether X is one flat list of steps (``lengths`` were given) rather than a list of sequences.
+        Whether X is one flat list of steps (with ``lengths``) instead of a list of sequences.
     """
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "OU":
         X = list(X)
     if not isinstance(X, list | tuple | Iterator):
         return X
     stream = iter(X)
-    head = list(islice(stream, 1)) if stacked else _until_step(stream)
+    head = list(islice(stream, 1)) if stacked else _take_until_nonempty(stream)
     if not head:
         return X if not isinstance(X, Iterator) else head
     last = head[-1]
     if stacked:
-        _refuse_tuples([last], "X")
+        _check_no_tuples([last], "X")
         found = isinstance(last, str)
     else:
-        steps = last if _is_plain(last) else ()
-        _refuse_tuples(steps, f"X[{len(head) - 1}]")
+        steps = last if _is_plain_sequence(last) else ()
+        _check_no_tuples(steps, f"X[{len(head) - 1}]")
         found = any(step is None or isinstance(step, str) for step in steps)
     if not found:
         return chain(head, stream) if isinstance(X, Iterator) else X
     if stacked:
-        return [_token(item) for item in chain(head, stream)]
+        return [_as_token(item) for item in chain(head, stream)]
     return (
-        [_token(step) for step in item] if _is_plain(item) else item for item in chain(head, stream)
+        [_as_token(step) for step in item] if _is_plain_sequence(item) else item
+        for item in chain(head, stream)
     )
 
 
-def _refuse_tuples(steps: Iterable[Any], place: str) -> None:
-    """Raise an error at a step that is a tuple of strings: the form that data sets give tokens."""
+def _check_no_tuples(steps: Iterable[Any], place: str) -> None:
+    """Raise an error for a step that is a tuple of strings, such as the tokens of data sets."""
     for position, step in enumerate(steps):
         if isinstance(step, tuple) and step and all(isinstance(one, str) for one in step):
             raise InputError(
                 f"{place}[{position}] is a tuple of {len(step)} strings: name them in a dict "
-                "({'word': ..., 'pos': ...}), or give one of them as a plain string; overlapping "
-                "features are made by seqlab.Templates"
+                "({'word': ..., 'pos': ...}), or give one of them as a plain string; for overlapping "
+                "features use seqlab.Templates"
             )
 
 
-def _is_plain(item: Any) -> bool:
+def _is_plain_sequence(item: Any) -> bool:
     return isinstance(item, list | tuple) or (isinstance(item, np.ndarray) and item.ndim == 1)
 
 
-def _until_step(stream: Iterator[Any]) -> list[Any]:
-    """Items up to the first that is not an empty list."""
+def _take_until_nonempty(stream: Iterator[Any]) -> list[Any]:
+    """Return the items up to the first that is not an empty list."""
     head = []
     for item in stream:
         head.append(item)
@@ -88,7 +89,7 @@ def _until_step(stream: Iterator[Any]) -> list[Any]:
     return head
 
 
-def _token(step: Any) -> Any:
+def _as_token(step: Any) -> Any:
     if step is None:  # a missing symbol
         return Token()
     return Token([str(step)]) if isinstance(step, str) else step
@@ -100,17 +101,17 @@ class SymbolVectorizer:
     Parameters
     ----------
     fallback : bool, default=False
-        Whether steps that are not symbols (numbers, several strings in a bag) may be left to a
-        `SequenceVectorizer`, which is then ``inner_``. Else they are an error.
+        Whether to use a `SequenceVectorizer` (``inner_``) if some steps are not symbols (numbers, several
+        strings in a bag). Otherwise they raise an error.
 
     Attributes
     ----------
     fields_ : list of str
         Names of the columns.
     vocabularies_ : list of Vocabulary
-        Symbols of each column, in the order of their codes.
+        Symbols of each column, ordered by code.
     style_ : {"string", "bag", "dict"}
-        What a step is.
+        The form of a step.
     inner_ : SequenceVectorizer or None
 
     Examples
@@ -129,14 +130,14 @@ class SymbolVectorizer:
         self.fallback = fallback
 
     def fit_transform(self, X: Iterable[Any]) -> Sequences:
-        """Learn the symbols of X and give their codes."""
-        items = [_steps_of(item, f"X[{i}]") for i, item in enumerate(X)]
+        """Learn the symbols of X and return their codes."""
+        items = [_as_steps(item, f"X[{i}]") for i, item in enumerate(X)]
         self.inner_ = None
         if self.fallback and not all(_is_symbolic(step) for steps in items for step in steps):
             self.inner_ = SequenceVectorizer()
             return self.inner_.fit_transform(items)
         tables: dict[str, dict[str, int]] = {}
-        rows = list(_rows(items))
+        rows = list(_iter_rows(items))
         for row in rows:
             for name, symbol in row.items():
                 table = tables.setdefault(name, {})
@@ -144,19 +145,18 @@ class SymbolVectorizer:
                     table.setdefault(symbol, len(table))
         self.fields_ = list(tables)
         self.vocabularies_ = [Vocabulary.from_index(table) for table in tables.values()]
-        self.style_ = _style(items)
+        self.style_ = _step_style(items)
         return self._codes(rows, items)
 
     def transform(self, X: Iterable[Any]) -> Sequences:
-        """Codes of the symbols of X; columns that training did not have are ignored."""
-        items = [_steps_of(item, f"X[{i}]") for i, item in enumerate(X)]
-        rows = list(_rows(items))
+        """Return the codes of the symbols of X; columns that training does not have are ignored."""
+        items = [_as_steps(item, f"X[{i}]") for i, item in enumerate(X)]
+        rows = list(_iter_rows(items))
         given = set().union(*rows)
-        # Columns without any symbol here are missing; but symbols with names and without do not mix.
-        if given and not given & set(self.fields_) and _ONE in given | set(self.fields_):
-            raise InputError(
-                f"X has {_named(given)}, but the model was fitted on {_named(self.fields_)}"
-            )
+        # A column without symbols is missing, but named and unnamed symbols must not be mixed.
+        if given and not given & set(self.fields_) and _UNNAMED in given | set(self.fields_):
+            here, fitted = _describe_columns(given), _describe_columns(self.fields_)
+            raise InputError(f"X has {here}, but the model was fitted on {fitted}")
         return self._codes(rows, items)
 
     def _codes(self, rows: list[dict[str, str | None]], items: list[list[Any]]) -> Sequences:
@@ -173,7 +173,7 @@ class SymbolVectorizer:
         return Sequences(codes, offsets, feature_names=self.fields_)
 
     def steps(self, codes: NDArray[np.float64]) -> list[Any]:
-        """Steps of one sequence in the form they came in, from their codes."""
+        """Return the steps of one sequence in their original form, given their codes."""
         found: list[Any] = []
         for row in codes.astype(np.int64).tolist():
             symbols = [self.vocabularies_[k][code] for k, code in enumerate(row)]
@@ -188,7 +188,7 @@ class SymbolVectorizer:
         return np.array(self.fields_, dtype=object)
 
 
-def _steps_of(item: Any, place: str) -> list[Any]:
+def _as_steps(item: Any, place: str) -> list[Any]:
     if is_frame(item):
         return frame_records(item)
     if isinstance(item, str | bytes | Mapping) or not isinstance(item, Iterable):
@@ -197,55 +197,57 @@ def _steps_of(item: Any, place: str) -> list[Any]:
 
 
 def _is_symbolic(step: Any) -> bool:
-    """Whether a step can only be meant as symbols."""
+    """Return whether a step consists of symbols."""
     if isinstance(step, Mapping):
         return all(value is None or isinstance(value, str) for value in step.values())
     return isinstance(step, Collection) and not isinstance(step, tuple) and len(step) <= 1
 
 
-def _style(items: list[list[Any]]) -> str:
+def _step_style(items: list[list[Any]]) -> str:
     for step in chain.from_iterable(items):
         return "dict" if isinstance(step, Mapping) else "string" if type(step) is Token else "bag"
     return "bag"
 
 
-def _rows(items: list[list[Any]]) -> Iterator[dict[str, str | None]]:
-    """Every step as a dict of symbols, ``None`` for a missing one."""
+def _iter_rows(items: list[list[Any]]) -> Iterator[dict[str, str | None]]:
+    """Yield every step as a dict of symbols, ``None`` for a missing one."""
     for i, steps in enumerate(items):
         for position, step in enumerate(steps):
             place = f"X[{i}][{position}]"
             if isinstance(step, Mapping):
                 yield {
-                    _name(name, place): _symbol(value, f"{place}[{name!r}]")
+                    _check_name(name, place): _as_symbol(value, f"{place}[{name!r}]")
                     for name, value in step.items()
                 }
                 continue
             if isinstance(step, tuple | str | bytes) or not isinstance(step, Collection):
                 raise InputError(
-                    f"{place} is {describe(step)}, but a step of symbols is a string, None where it is "
+                    f"{place} is {describe(step)}, but a step of symbols is a string, None if it is "
                     "missing, or a dict of strings"
                 )
             if len(step) > 1:
                 raise InputError(
-                    f"{place} holds {len(step)} strings, but a categorical step is one symbol; name "
+                    f"{place} has {len(step)} strings, but a categorical step is one symbol; name "
                     "several in a dict ({'word': ..., 'pos': ...}) or set emissions='bernoulli'"
                 )
-            yield {_ONE: _symbol(next(iter(step)), place)} if len(step) else {}
+            yield {_UNNAMED: _as_symbol(next(iter(step)), place)} if len(step) else {}
 
 
-def _named(fields: Iterable[str]) -> str:
-    """Columns of symbols in words."""
+def _describe_columns(fields: Iterable[str]) -> str:
+    """Describe columns of symbols for an error message."""
     names = sorted(fields)
-    return "plain symbols" if names == [_ONE] else "the columns " + ", ".join(map(repr, names[:5]))
+    return (
+        "plain symbols" if names == [_UNNAMED] else "the columns " + ", ".join(map(repr, names[:5]))
+    )
 
 
-def _name(name: Any, place: str) -> str:
+def _check_name(name: Any, place: str) -> str:
     if not isinstance(name, str):
         raise InputError(f"{place} has the name {name!r}, but feature names must be strings")
     return name
 
 
-def _symbol(value: Any, place: str) -> str | None:
+def _as_symbol(value: Any, place: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Integral | np.bool_):

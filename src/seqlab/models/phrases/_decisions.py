@@ -1,4 +1,4 @@
-"""Open and close decisions as training data, and their posteriors on sequences a classifier has not seen."""
+"""Open and close decisions as training data, and their out-of-fold posteriors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class Decisions(NamedTuple):
-    """One kind of decision, of all tokens, and the classifier that is to learn it."""
+    """One kind of decision for all tokens, and its classifier."""
 
     matrix: Any  # (n_tokens, n_features)
     codes: Ints  # (n_tokens,)
@@ -29,7 +29,7 @@ class Decisions(NamedTuple):
     classifier: Any
 
     def fit(self, tokens: Ints | None = None) -> StepPosteriors:
-        """Fit a clone of the classifier on all tokens, or on some."""
+        """Fit a clone of the classifier on all tokens, or on the given ones."""
         matrix, codes, classes, weights, groups, classifier = self
         if tokens is not None:
             matrix, codes, groups = matrix[tokens], codes[tokens], groups[tokens]
@@ -37,18 +37,18 @@ class Decisions(NamedTuple):
         return fit_posteriors(classifier, matrix, codes, classes, weights=weights, groups=groups)
 
 
-def held_out_posteriors(
-    kinds: list[Decisions], offsets: Ints, n_parts: int, *, random_state: Any, n_jobs: int | None
+def out_of_fold_posteriors(
+    kinds: list[Decisions], offsets: Ints, n_folds: int, *, random_state: Any, n_jobs: int | None
 ) -> list[Floats]:
-    """Posteriors of every token by a classifier that has not seen its sequence.
+    """Return the posteriors of every token from a classifier that was not trained on its sequence.
 
     Parameters
     ----------
     kinds : list of Decisions
     offsets : int array of shape (n_sequences + 1,)
-        Where each sequence of tokens begins.
-    n_parts : int
-        Parts into which the sequences are cut; each is asked of a classifier fitted on the others.
+        First token of each sequence, and the number of tokens.
+    n_folds : int
+        Folds of sequences; the classifier of each is fitted on the others.
     random_state, n_jobs
         As in scikit-learn.
 
@@ -59,32 +59,32 @@ def held_out_posteriors(
     n_sequences = offsets.size - 1
     if n_sequences < 2:
         raise InputError(
-            "tuning cuts the training data by sequences, and there is one: give a threshold (and "
-            "inside_weight), or choose the cost 'map'"
+            "tuning needs at least two training sequences: set threshold (and inside_weight), or "
+            "cost='map'"
         )
     folds = KFold(
-        min(n_parts, n_sequences), shuffle=True, random_state=check_random_state(random_state)
+        min(n_folds, n_sequences), shuffle=True, random_state=check_random_state(random_state)
     )
-    of_token = kinds[0].groups
-    parts = [
-        tuple(np.flatnonzero(np.isin(of_token, sequences)) for sequences in split)
+    sequence_of_token = kinds[0].groups
+    splits = [
+        tuple(np.flatnonzero(np.isin(sequence_of_token, sequences)) for sequences in split)
         for split in folds.split(np.arange(n_sequences))
     ]
-    answers = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_ask)(kind, kept, held, offsets) for kind in kinds for kept, held in parts
+    posteriors = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_predict)(kind, *split, offsets) for kind in kinds for split in splits
     )
     out = [np.zeros((kind.codes.size, kind.classes.size)) for kind in kinds]
-    for number, answer in enumerate(answers):
-        out[number // len(parts)][parts[number % len(parts)][1]] = answer
+    for i, values in enumerate(posteriors):
+        out[i // len(splits)][splits[i % len(splits)][1]] = values
     return out
 
 
-def used_columns(matrix: Any) -> Ints:
-    """Columns that are not zero throughout."""
+def find_used_columns(matrix: Any) -> Ints:
+    """Find the columns with a nonzero entry."""
     if sp.issparse(matrix):
         return np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     return np.flatnonzero((matrix != 0).any(axis=0))
 
 
-def _fit_and_ask(kind: Decisions, kept: Ints, held: Ints, offsets: Ints) -> Floats:
-    return kind.fit(kept).proba(kind.matrix[held], held, offsets)
+def _fit_and_predict(kind: Decisions, train: Ints, test: Ints, offsets: Ints) -> Floats:
+    return kind.fit(train).proba(kind.matrix[test], test, offsets)

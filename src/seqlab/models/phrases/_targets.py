@@ -1,4 +1,4 @@
-"""Phrase sets out of any coding of y, and back: tags, open/close decisions, lists of phrases."""
+"""Conversion between phrase sets and the forms of y: tags, open/close decisions, lists of phrases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Targets(NamedTuple):
-    """What y says.
+    """The content of y.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Targets(NamedTuple):
     coding : str
         "phrases", "open_close" or "tags".
     steps : str
-        "tokens" where X has one row per token, "decisions" where it has two.
+        "tokens" if X has one row per token, "decisions" if it has two.
     """
 
     sets: list[PhraseSet]
@@ -46,27 +46,27 @@ def read_targets(
     steps: str = "auto",
     type_: str | None = None,
 ) -> Targets:
-    """Phrase sets of all sequences.
+    """Read the phrase sets of all sequences.
 
     Parameters
     ----------
-    y : list of phrase lists, of tag lists or of decision lists; flat where ``stacked``
+    y : list of phrase lists, of tag lists or of decision lists; may be flat if ``stacked``
     rows : int array of shape (n_sequences,)
         Rows of X per sequence.
     stacked : bool
-        Whether X came as one matrix, so that tags and decisions may be flat too.
+        Whether X is one matrix; tags and decisions may then be one flat list.
     scheme : str
-        How tags write phrases.
+        Tag scheme.
     steps : {"auto", "tokens", "decisions"}
         What a row of X is; "auto" compares lengths.
     type_ : str, optional
-        Type of the phrases that decisions describe, which name none.
+        Type of the phrases if y consists of decisions, which have no type.
     """
     get_scheme(scheme)
     items = _as_list(y, "y")
-    coding = _coding(items, stacked)
-    if stacked and coding != "phrases" and not _nested(items):
-        items, steps = _cut(items, rows, coding, steps)
+    coding = _detect_coding(items, stacked)
+    if stacked and coding != "phrases" and not _is_nested(items):
+        items, steps = _split_flat_labels(items, rows, coding, steps)
     if len(items) != rows.size:
         raise InputError(f"X has {rows.size} sequences but y has {len(items)}")
     if steps == "auto":
@@ -74,16 +74,18 @@ def read_targets(
     sets = []
     for i, (item, n_rows) in enumerate(zip(items, rows.tolist(), strict=True)):
         if steps == "decisions" and n_rows % 2:
-            raise InputError(f"X[{i}] has {n_rows} rows, which are not two decisions per token")
+            raise InputError(
+                f"X[{i}] has {n_rows} rows, but two decisions per token need an even number"
+            )
         n_tokens = n_rows // 2 if steps == "decisions" else n_rows
-        sets.append(_read_one(item, i, n_rows, n_tokens, coding, scheme, type_))
+        sets.append(_read_sequence(item, i, n_rows, n_tokens, coding, scheme, type_))
     return Targets(sets, coding, steps)
 
 
-def stacked_phrases(
+def stack_phrases(
     sets: Sequence[PhraseSet], offsets: Ints, types: Sequence[str | None]
 ) -> StackedPhrases:
-    """Phrases of all sequences as arrays; types that are not known get the code -1."""
+    """Return the phrases of all sequences as arrays; unknown types have the code -1."""
     code_of = {type_: code for code, type_ in enumerate(types)}
     flat = [
         (begin + phrase.start, begin + phrase.stop, code_of.get(phrase.type, -1))
@@ -95,7 +97,7 @@ def stacked_phrases(
 
 
 def decision_codes(phrases: StackedPhrases, n_steps: int, n_types: int) -> tuple[Ints, Ints]:
-    """Open and close decision of every token: the type, or ``n_types`` inside, one more outside."""
+    """Return the open and close decision of every token: type, ``n_types`` inside, one more outside."""
     outside = np.full(n_steps, n_types + 1, dtype=np.int64)
     change = np.zeros(n_steps + 1, dtype=np.int64)
     change[phrases.start] += 1
@@ -108,7 +110,7 @@ def decision_codes(phrases: StackedPhrases, n_steps: int, n_types: int) -> tuple
 
 
 def decision_names(marks: Sequence[str], types: Sequence[str | None]) -> NDArray[Any]:
-    """Names of the decisions, one per type and then the two others: ``O-NP, O-VP, nOi, nOo``."""
+    """Return the names of the decisions, first one per type: ``O-NP, O-VP, nOi, nOo``."""
     positive, *others = marks
     if len(types) == 1:
         return np.array([positive, *others])
@@ -116,8 +118,10 @@ def decision_names(marks: Sequence[str], types: Sequence[str | None]) -> NDArray
     return np.array([*typed, *others])
 
 
-def to_sets(phrases: StackedPhrases, offsets: Ints, types: Sequence[str | None]) -> list[PhraseSet]:
-    """Arrays of phrases as one `PhraseSet` per sequence."""
+def unstack_phrases(
+    phrases: StackedPhrases, offsets: Ints, types: Sequence[str | None]
+) -> list[PhraseSet]:
+    """Convert arrays of phrases to one `PhraseSet` per sequence."""
     bounds = np.searchsorted(phrases.start, offsets).tolist()
     columns = [part.tolist() for part in phrases]
     sets = []
@@ -132,15 +136,31 @@ def to_sets(phrases: StackedPhrases, offsets: Ints, types: Sequence[str | None])
     return sets
 
 
-def write_sets(sets: Sequence[PhraseSet], output: str, dtype: Any, layout: Layout) -> Any:
-    """Phrase sets in the coding that is wanted, in the form in which X came."""
+def output_classes(output: str, types: Sequence[str | None]) -> NDArray[Any]:
+    """Return the elements of predictions; raise an error if the form cannot express the types."""
+    if output == "phrases":
+        return np.array([str(type_) for type_ in types])
+    if output == "open_close":
+        if len(types) > 1:
+            raise InputError(
+                "open/close decisions can express one phrase type, but there are "
+                f"{', '.join(map(repr, types))}: choose another output"
+            )
+        return np.array(DECISIONS)
+    letters = get_scheme(output).letters[1:]
+    suffixes = ["" if type_ is None else f"-{type_}" for type_ in types]
+    return np.array(sorted(["O", *(letter + suffix for suffix in suffixes for letter in letters)]))
+
+
+def encode_phrases(sets: Sequence[PhraseSet], output: str, dtype: Any, layout: Layout) -> Any:
+    """Encode phrase sets as ``output`` asks, as a list or stacked like X."""
     if output == "phrases":
         return list(sets)
     arrays = [np.zeros(0, dtype)]
     for i, phrases in enumerate(sets):
         try:
             coded = phrases.to_open_close() if output == "open_close" else phrases.to_tags(output)
-        except InputError as error:  # touching phrases, which IO cannot write
+        except InputError as error:  # adjacent phrases, which IO cannot express
             raise InputError(f"the phrases of sequence {i}: {error}") from None
         arrays.append(np.array(coded, dtype))
     return arrays[1:] if layout.is_list else np.concatenate(arrays)
@@ -160,12 +180,12 @@ def _as_list(item: Any, name: str) -> list[Any]:
     return list(item)
 
 
-def _nested(items: list[Any]) -> bool:
+def _is_nested(items: list[Any]) -> bool:
     return bool(items) and not isinstance(items[0], str)
 
 
-def _coding(items: list[Any], stacked: bool) -> str:
-    """What y is written in, by its first entry; close decisions occur in no other coding."""
+def _detect_coding(items: list[Any], stacked: bool) -> str:
+    """Detect the form of y from its first entry; close decisions occur in no other form."""
     if stacked and items and isinstance(items[0], str):
         return "open_close" if len(items) > 1 and items[1] in CLOSE_DECISIONS else "tags"
     for i, item in enumerate(items):
@@ -177,11 +197,11 @@ def _coding(items: list[Any], stacked: bool) -> str:
         if not isinstance(listed[0], str):
             return "phrases"
         return "open_close" if len(listed) > 1 and listed[1] in CLOSE_DECISIONS else "tags"
-    return "phrases"  # nothing but empty lists
+    return "phrases"  # all lists are empty
 
 
 def _labels_per_row(coding: str, steps: str) -> float:
-    """Labels of a sequence over its rows of X."""
+    """Return the number of labels per row of X."""
     return {
         ("tags", "tokens"): 1.0,
         ("tags", "decisions"): 0.5,
@@ -191,7 +211,7 @@ def _labels_per_row(coding: str, steps: str) -> float:
 
 
 def _guess_steps(items: list[Any], rows: Ints, coding: str) -> str:
-    """What a row of X is: whichever fits the number of labels, one row per token in doubt."""
+    """Guess what a row of X is from the number of labels; if in doubt, a token."""
     for item, n_rows in zip(items, rows.tolist(), strict=True):
         if coding == "phrases" and not isinstance(item, PhraseSet):
             return "tokens"
@@ -202,11 +222,13 @@ def _guess_steps(items: list[Any], rows: Ints, coding: str) -> str:
     return "tokens"
 
 
-def _cut(flat: list[str], rows: Ints, coding: str, steps: str) -> tuple[list[list[str]], str]:
-    """Labels of a stacked X, one list per sequence."""
+def _split_flat_labels(
+    flat: list[str], rows: Ints, coding: str, steps: str
+) -> tuple[list[list[str]], str]:
+    """Split the labels of a stacked X into one list per sequence."""
     total = int(rows.sum())
-    possible = ("tokens", "decisions") if steps == "auto" else (steps,)
-    for name in possible:
+    candidates = ("tokens", "decisions") if steps == "auto" else (steps,)
+    for name in candidates:
         ratio = _labels_per_row(coding, name)
         if len(flat) == ratio * total:
             if ratio < 1 and (rows % 2).any():
@@ -216,12 +238,12 @@ def _cut(flat: list[str], rows: Ints, coding: str, steps: str) -> tuple[list[lis
     raise InputError(f"X has {total} steps but y has {len(flat)} labels")
 
 
-def _read_one(
+def _read_sequence(
     item: Any, i: int, n_rows: int, n_tokens: int, coding: str, scheme: str, type_: str | None
 ) -> PhraseSet:
     if isinstance(item, PhraseSet) and item.length != n_tokens:
         raise InputError(
-            f"X[{i}] has {n_rows} rows for {n_tokens} tokens but y[{i}] is a set of {item.length}"
+            f"X[{i}] has {n_rows} rows for {n_tokens} tokens but y[{i}] has length {item.length}"
         )
     listed = _as_list(item, f"y[{i}]")
     if coding != "phrases":
@@ -229,7 +251,7 @@ def _read_one(
         if len(listed) != expected:
             raise InputError(f"X[{i}] has {n_rows} steps but y[{i}] has {len(listed)} labels")
     elif any(isinstance(phrase, str) for phrase in listed):
-        raise InputError(f"y[{i}] holds labels, but other entries of y are lists of phrases")
+        raise InputError(f"y[{i}] has labels, but other entries of y are lists of phrases")
     try:
         if isinstance(item, PhraseSet):
             return item
@@ -238,7 +260,7 @@ def _read_one(
         if coding == "open_close":
             unknown = [d for d in listed if d not in DECISIONS]
             if unknown:
-                raise InputError(f"{unknown[0]!r} is no open/close decision")
+                raise InputError(f"{unknown[0]!r} is not an open/close decision")
             return PhraseSet.from_open_close(listed, type_)
         return PhraseSet.from_tags(listed, scheme)
     except InputError as error:
