@@ -1,4 +1,4 @@
-"""Categorical, Bernoulli and multinomial emissions, estimate by counting.
+"""Categorical, Bernoulli and multinomial emissions, estimated by counting.
 
 With c(s, o) the count of symbol o at label s, c(s) their sum, V symbols and smoothing e:
 

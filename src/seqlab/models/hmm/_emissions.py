@@ -7,7 +7,7 @@ Every distribution has the methods:
 ``make_scorer``
     return the function that computes ``log P(x_t | s)`` of consecutive steps, ``(n_steps, n_labels)``;
 ``statistics``
-    additive counts of consecutive steps, each step counting for each label by its responsibility;
+    additive counts of consecutive steps, each step weighted by its responsibility for each label;
 ``estimate``
     return the same distribution with the most probable parameters given these counts;
 ``log_prior``
@@ -52,7 +52,7 @@ class Emissions(Protocol):
         ...
 
     def estimate(self, statistics: Statistics) -> Emissions:
-        """Return the distribution with parameters estimate from counts."""
+        """Return the distribution with parameters estimated from counts."""
         ...
 
     def with_smoothing(self, smoothing: float) -> Emissions:
