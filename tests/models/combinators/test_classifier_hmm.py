@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lookup import Lookup
+from random_chains import random_chain
 from seqlab import ClassifierHMM, ProjectionMarkovModel
 from seqlab.data import (
     InputError,
@@ -30,7 +31,7 @@ from seqlab.data import (
 from seqlab.data.open_close import CLOSE_DECISIONS, DECISIONS, OPEN_DECISIONS
 from seqlab.inference import Mask
 from seqlab.models._posteriors import MIN_POSTERIOR
-from seqlab.models.combinators._propagation import is_alternating, propagate_prior
+from seqlab.models.combinators._propagation import propagate_prior
 
 HAND = [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]  # posteriors of the three steps
 
@@ -93,17 +94,6 @@ def test_division_by_the_marginal_frequencies():
         assert ours[tuple(labels)] == pytest.approx(expected)
 
 
-def random_chain(random, n_labels, zeros=True):
-    start = random.dirichlet(np.ones(n_labels))
-    transitions = random.dirichlet(np.ones(n_labels), n_labels)
-    if zeros:
-        transitions[random.random((n_labels, n_labels)) < 0.3] = 0.0
-        transitions[np.arange(n_labels), random.integers(0, n_labels, n_labels)] += 0.3
-        start[random.random(n_labels) < 0.3] = 0.0
-        start[random.integers(0, n_labels)] += 0.3
-    return start / start.sum(), transitions / transitions.sum(axis=1, keepdims=True)
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 3), st.integers(1, 5), st.booleans())
 def test_every_labeling_has_the_value_of_the_definition(seed, n_labels, n_steps, divide):
@@ -146,31 +136,6 @@ def test_posteriors_equal_to_the_prior_leave_the_chain_alone(seed, n_labels, n_s
     (labels,) = model.predict(rows(n_steps))
     assert path(labels) == pytest.approx(best, rel=1e-12)  # paths may tie
     assert model.predict_nbest(rows(n_steps), 1)[0][0][1] == pytest.approx(np.log(best))
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 200))
-def test_the_propagated_prior_is_stored_until_it_converges(seed, n_labels, longest):
-    random = np.random.default_rng(seed)
-    start, transitions = random_chain(random, n_labels)
-    prior = propagate_prior(start, transitions, longest)
-    assert prior.table.shape[0] <= longest
-    expected, reached = start, start > 0
-    for t in range(longest):
-        if t:
-            expected = expected @ transitions
-            reached = (reached[:, None] & (transitions > 0)).any(axis=0)
-        found = np.exp(prior.at(np.array([t]))[0])
-        np.testing.assert_array_equal(found > 0, reached)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-290)
-
-
-def test_an_alternating_prior_converges_to_two_rows():
-    prior = propagate_prior(np.array([1.0, 0.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), 100_000)
-    assert prior.table.shape[0] < 10  # not one row per position
-    assert np.exp(prior.at(np.array([0, 1, 50_000, 99_999]))).tolist() == [
-        [1, 0], [0, 1], [1, 0], [0, 1],
-    ]  # fmt: skip
 
 
 def test_smoothed_counts():
@@ -273,17 +238,6 @@ def test_open_close_decisions_need_no_settings(n_sequences):
     assert set(closes.classes_) <= set(CLOSE_DECISIONS)
     best = model.predict_nbest(X[:1], 5)[0]
     assert all(isinstance(p, Phrase) for labels, _ in best for p in open_close_to_phrases(labels))
-
-
-def test_is_alternating():
-    swap = np.array([[False, True], [True, False]])
-    assert is_alternating(np.array([True, False]), swap)
-    assert not is_alternating(np.array([True, True]), swap)
-    assert not is_alternating(np.array([True, False]), np.ones((2, 2), dtype=bool))
-    assert not is_alternating(np.array([True]), np.zeros((1, 1), dtype=bool))  # single steps only
-    ring = np.roll(np.eye(4, dtype=bool), 1, axis=1)
-    assert is_alternating(np.eye(4, dtype=bool)[0], ring)
-    assert not is_alternating(np.eye(3, dtype=bool)[0], ring[:3, :3] | np.eye(3, k=-2, dtype=bool))
 
 
 def test_labels_named_like_open_close_decisions():
