@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from _common import keep, table
 
 from seqlab.data import Sequences
-from seqlab.models._fast_likelihood import FastChainLikelihood
-from seqlab.structures import ChainStructure
+from seqlab.learning import Likelihood, PenalisedObjective
+from seqlab.structures.chain import ChainStructure
 
 
 def seconds_of_a_pass(n_sequences, length, n_labels, n_jobs=1, n_active=10, n_features=5000):
@@ -29,7 +29,8 @@ def seconds_of_a_pass(n_sequences, length, n_labels, n_jobs=1, n_active=10, n_fe
     X = Sequences(matrix, np.arange(n_sequences + 1) * length)
     codes = random.integers(0, n_labels, n_steps)
     structure = ChainStructure.from_data(X, codes, n_labels)
-    objective = FastChainLikelihood(structure, X, codes, np.ones(n_sequences), 1.0, n_jobs=n_jobs)
+    term = Likelihood(structure.bind(X, n_jobs=n_jobs), codes, np.ones(n_sequences))
+    objective = PenalisedObjective(term, 1.0)
     best = math.inf
     for _ in range(3):
         w = random.normal(size=structure.n_params) * 0.1

@@ -123,7 +123,7 @@ def test_no_leakage():
     def opinions(labels):
         data = learner._read_training(X, labels, None, None)
         inner = IndependentLabeler(GaussianNB())
-        return learner._cross_validate(data, inner, None, False)[0].values
+        return learner._cross_validate(data, inner)[0].values
 
     before = opinions(y)
     offsets = np.concatenate([[0], np.cumsum([len(labels) for labels in y])])
@@ -144,7 +144,7 @@ def test_no_leakage_at_the_second_level():
 
     def opinions(labels):
         data = learner._read_training(X, labels, None, None)
-        return learner._cross_validate(data, learner._learners()[0], None, False)[0].values
+        return learner._cross_validate(data, learner._learners()[0])[0].values
 
     before, test = opinions(y), next(iter(learner._folds(len(X), None)))[1]
     altered = [1 - labels if i in test else labels for i, labels in enumerate(y)]
@@ -634,7 +634,7 @@ def test_levels_are_nested_stacking():
     two = StackedSequentialLearner(GaussianNB(), cv=KFold(3), levels=2, window=(1, 1)).fit(X, y)
     below = StackedSequentialLearner(GaussianNB(), cv=KFold(3), window=(1, 1))
     data = two._read_training(X, y, None, None)
-    opinion, base = two._cross_validate(data, below, None, False)
+    opinion, base = two._cross_validate(data, below)
     assert same(base.predict_proba(X), two.base_.predict_proba(X))
     extended = two._extend(data.X, opinion)
     by_hand = IndependentLabeler(GaussianNB()).fit(extended, y)

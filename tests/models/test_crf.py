@@ -265,12 +265,12 @@ def test_a_failed_fit_or_an_early_interrupt_leaves_no_trace(chunks, monkeypatch)
     other = [[label + "?" for label in labels] for labels in y]
     with pytest.raises(InputError):
         LinearChainCRF.fit(model.set_params(class_weight={"nobody": 2.0}), X, other)
-    from seqlab.models import _fast_likelihood
+    from seqlab.structures.chain.fused import FusedPasses
 
-    def interrupt(self, w, **options):
+    def interrupt(self, *args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fast_likelihood.FastChainLikelihood, "_pass", interrupt)
+    monkeypatch.setattr(FusedPasses, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(class_weight=None).fit(X, other)
     assert all((a == b).all() for a, b in zip(before, model.predict(X), strict=True))
@@ -347,9 +347,9 @@ def test_verbose_speaks_on_standard_error_only(chunks, capfd):
 
 
 def test_interrupt_inside_an_evaluation(chunks, monkeypatch):
-    from seqlab.models._fast_likelihood import FastChainLikelihood
+    from seqlab.learning import PenalisedObjective
 
-    evaluate, calls = FastChainLikelihood.loss_gradient, []
+    evaluate, calls = PenalisedObjective.loss_gradient, []
 
     def interrupting(self, w):
         calls.append(1)
@@ -357,7 +357,7 @@ def test_interrupt_inside_an_evaluation(chunks, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(self, w)
 
-    monkeypatch.setattr(FastChainLikelihood, "loss_gradient", interrupting)
+    monkeypatch.setattr(PenalisedObjective, "loss_gradient", interrupting)
     model = LinearChainCRF()
     with pytest.raises(KeyboardInterrupt):
         model.fit(*chunks)
@@ -388,7 +388,7 @@ def test_a_model_stored_before_a_parameter_existed():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 def test_a_warm_start_is_an_iteration(monkeypatch, max_iter):
-    monkeypatch.setattr("seqlab.models.crf.pays", lambda objective: True)
+    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term: True)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(8, 4)) for _ in range(30)]
     y = [rng.integers(0, 3, 8) for _ in range(30)]
@@ -397,14 +397,14 @@ def test_a_warm_start_is_an_iteration(monkeypatch, max_iter):
 
 
 def test_long_sequences_with_scores_per_step_are_scored_one_by_one(monkeypatch):
-    from seqlab.models import _chain
+    from seqlab.models import chain_labeler
 
     blocks = []
-    run = _chain.run_blocks
+    run = chain_labeler.run_blocks
     monkeypatch.setattr(
-        _chain, "run_blocks", lambda f, n, jobs: blocks.append(n) or run(f, n, jobs)
+        chain_labeler, "run_blocks", lambda f, n, jobs: blocks.append(n) or run(f, n, jobs)
     )
-    monkeypatch.setattr(_chain, "BLOCK_DOUBLES", 100)
+    monkeypatch.setattr(chain_labeler, "BLOCK_DOUBLES", 100)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(30, 2)) for _ in range(4)]
     y = [rng.integers(0, 3, 30) for _ in range(4)]

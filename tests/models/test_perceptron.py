@@ -14,8 +14,8 @@ from scipy.optimize import nnls
 from seqlab import StructuredPerceptron
 from seqlab.data import InputError, Sequences
 from seqlab.inference import beam, viterbi
-from seqlab.structures import ChainStructure
-from seqlab.structures.perceptron_state import PerceptronState
+from seqlab.structures.chain import ChainStructure
+from seqlab.structures.online import DenseOnlineWeights
 
 
 def example(seed, n_sequences=8, n_labels=3, n_features=6):
@@ -33,9 +33,9 @@ def reference_perceptron(structure, X, codes, orders, decode):
     vectors = []
     for order in orders:
         for i in order:
-            one, gold = X[[i]], codes[X.offsets[i] : X.offsets[i + 1]]
-            found = decode(structure.scores(w, one)).labels
-            phi = structure.joint_features(one, gold) - structure.joint_features(one, found)
+            one, gold = structure.bind(X[[i]]), codes[X.offsets[i] : X.offsets[i + 1]]
+            found = decode(one.scores(one.source(w), one.block(0, 1))).labels
+            phi = one.joint_features(gold) - one.joint_features(found)
             w = w + np.asarray(phi.todense()).ravel()
             vectors.append(w)
     return w, np.mean(vectors, axis=0), vectors
@@ -51,11 +51,13 @@ def test_lazy_average_is_the_explicit_average(seed, all_states, boundary, width)
     orders = [random.permutation(len(X)) for _ in range(3)]
     decode = viterbi if width is None else lambda scores: beam(scores, width)
     last, average, _ = reference_perceptron(structure, X, codes, orders, decode)
-    state = PerceptronState(structure, X)
-    for order in orders:
-        state.run_pass(codes, np.ones(len(X)), order, beam_width=width or 0)
-    np.testing.assert_allclose(state.current(), last, atol=1e-12)
-    np.testing.assert_allclose(state.average(), average, atol=1e-12)
+    fused = structure.bind(X).online_weights()
+    generic = DenseOnlineWeights(structure.bind(X))
+    for online in (fused, generic) if width is None else (fused,):
+        for order in orders:
+            online.run_pass(codes, np.ones(len(X)), order, beam_width=width or 0)
+        np.testing.assert_allclose(online.current(), last, atol=1e-12)
+        np.testing.assert_allclose(online.average(), average, atol=1e-12)
 
 
 def separable(seed=0, n_sequences=30):
@@ -162,8 +164,10 @@ def test_every_weight_vector_votes():
     orders = [np.arange(len(X))] * n_passes
     _, average, vectors = reference_perceptron(structure, X, codes, orders, viterbi)
     shares = np.zeros((X.n_steps, 3))
+    bound = structure.bind(X)
     for w in vectors:  # one vote for the vector after each step
-        shares[np.arange(X.n_steps), viterbi(structure.scores(w, X)).labels] += 1 / len(vectors)
+        labels = bound.argmax(bound.scores(bound.source(w), bound.block(0, len(X))))
+        shares[np.arange(X.n_steps), labels] += 1 / len(vectors)
     np.testing.assert_allclose(np.concatenate(model.predict_proba(sequences)), shares, atol=1e-12)
     np.testing.assert_array_equal(
         np.concatenate(model.predict(sequences)), model.classes_[shares.argmax(axis=1)]
@@ -210,7 +214,7 @@ def test_early_update_stops_at_the_step_where_gold_leaves_the_beam():
     X = Sequences(sp.csr_matrix(np.eye(3)), [0, 3])
     codes = np.array([1, 1, 1])
     structure = ChainStructure.from_data(X, codes, 2, all_states=True, all_transitions=True)
-    state = PerceptronState(structure, X)
+    state = structure.bind(X).online_weights()
     state.run_pass(codes, np.ones(1), np.array([0]), beam_width=1, early_update=True)
     weights = structure.weights(state.current())
     np.testing.assert_array_equal(weights.coef, [[-1, 0, 0], [1, 0, 0]])
@@ -247,5 +251,5 @@ def test_overflowing_weights_raise(n_labels):
     rng = np.random.default_rng(0)
     X = [rng.choice([-1, 1], size=(6, 5)) * 1.7e308 for _ in range(60)]
     y = [rng.integers(0, n_labels, 6) for _ in range(60)]
-    with pytest.raises(InputError, match="left the finite numbers in pass"):
+    with pytest.raises(InputError, match="weights overflowed in pass"):
         StructuredPerceptron(max_iter=5, random_state=0).fit(X, y)

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from seqlab.data import Sequences
-from seqlab.inference import expected_transitions, pair_marginals, path_scores
-from seqlab.structures import ChainMarginals, ChainStructure
-from seqlab.structures.chain import previous_codes
-from seqlab.structures.pattern import FeaturePattern, emit
+from seqlab.inference import path_scores
+from seqlab.structures import BoundStructure, FunctionSource, KernelSource, miss_costs
+from seqlab.structures.chain import BoundChain, ChainStructure, FeaturePattern, previous_codes
+from seqlab.structures.chain.pattern import emit
+from seqlab.utils.linalg import matmul
 
 OPTIONS = [
     {
@@ -31,6 +32,11 @@ def example(seed=0, lengths=(3, 1, 4), n_features=4, n_labels=3):
     matrix = random.normal(size=(n, n_features)) * (random.random((n, n_features)) < 0.5)
     X = Sequences(sp.csr_matrix(matrix), np.concatenate([[0], np.cumsum(lengths)]))
     return X, random.integers(0, n_labels, n), random
+
+
+def scores_of(bound, w, source=None):
+    source = bound.source(w) if source is None else source
+    return bound.scores(source, bound.block(0, len(bound.X)))
 
 
 def brute_features(structure, X, codes):
@@ -70,16 +76,21 @@ def brute_features(structure, X, codes):
 def test_score_is_weights_times_joint_features(options):
     X, codes, random = example()
     structure = ChainStructure.from_data(X, codes, 3, **options)
+    bound = structure.bind(X)
     w = random.normal(size=structure.n_params)
     other = random.integers(0, 3, X.n_steps)
     for labels in (codes, other):
-        phi = structure.joint_features(X, labels)
+        phi = bound.joint_features(labels)
         np.testing.assert_allclose(
             np.asarray(phi.sum(axis=0)).ravel(), brute_features(structure, X, labels)
         )
-        np.testing.assert_allclose(phi @ w, path_scores(structure.scores(w, X), labels))
+        np.testing.assert_allclose(phi @ w, path_scores(scores_of(bound, w), labels))
+        np.testing.assert_allclose(bound.inner_products(labels, w), phi @ w)
+        np.testing.assert_allclose(
+            bound.squared_norms(labels), np.square(phi.toarray()).sum(axis=1)
+        )
         weights = random.random(3)
-        np.testing.assert_allclose(structure.total_features(X, labels, weights), phi.T @ weights)
+        np.testing.assert_allclose(bound.total_features(labels, weights), phi.T @ weights)
 
 
 @pytest.mark.parametrize(
@@ -89,25 +100,20 @@ def test_expected_features_are_the_mean_over_all_labelings(options):
     X, codes, random = example(lengths=(3, 1, 2))
     structure = ChainStructure.from_data(X, codes, 3, **options)
     w = random.normal(size=structure.n_params)
-    scores = structure.scores(w, X)
-    total = np.zeros(structure.n_params)
-    if structure.edge is None:
-        counts = expected_transitions(scores)
-        marginals = ChainMarginals(counts.node, counts.transitions, None)
-    else:
-        pair = pair_marginals(scores)
-        marginals = ChainMarginals(pair.node, pair.pair.sum(axis=0), pair.pair)
-    structure.add_expected_features(X, marginals, 0, len(X), total)
+    bound = structure.bind(X)
+    found = bound.expected_features(w).parts.sum(axis=0)
+    generic = BoundStructure.expected_features(bound, w).parts.sum(axis=0)
     expected = np.zeros(structure.n_params)
     for i in range(len(X)):
-        one = X[[i]]
-        every = list(itertools.product(range(3), repeat=one.n_steps))
-        values = np.array([path_scores(structure.scores(w, one), np.array(y))[0] for y in every])
+        one = structure.bind(X[[i]])
+        every = list(itertools.product(range(3), repeat=one.X.n_steps))
+        values = np.array([path_scores(scores_of(one, w), np.array(y))[0] for y in every])
         p = np.exp(values - np.logaddexp.reduce(values))
         for probability, y in zip(p, every, strict=True):
-            phi = structure.joint_features(one, np.array(y))
+            phi = one.joint_features(np.array(y))
             expected += probability * np.asarray(phi.todense()).ravel()
-    np.testing.assert_allclose(total, expected, atol=1e-12)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(generic, expected, atol=1e-12)
 
 
 def test_only_observed_pairs_have_weights():
@@ -143,11 +149,62 @@ def test_emit_and_scatter_are_transposes_on_any_pattern(seed):
 
 def test_loss_and_previous():
     X, codes, _ = example()
-    structure = ChainStructure.from_data(X, codes, 3)
+    bound = ChainStructure.from_data(X, codes, 3).bind(X)
     wrong = codes.copy()
     wrong[[0, 4]] = (codes[[0, 4]] + 1) % 3
-    assert structure.loss(codes, wrong, X).tolist() == [1.0, 0.0, 1.0]
-    unary = structure.loss_unary(codes)
-    assert unary.sum() == 2 * X.n_steps
-    assert (unary[np.arange(X.n_steps), codes] == 0).all()
+    assert bound.loss(codes, wrong).tolist() == [1.0, 0.0, 1.0]
+    costs = miss_costs(codes, 3)
+    assert costs.sum() == 2 * X.n_steps
+    assert (costs[np.arange(X.n_steps), codes] == 0).all()
     assert previous_codes(np.array([4, 5, 6]), np.array([0, 2, 2, 3])).tolist() == [-1, 4, -1]
+
+
+def test_loss_augmented_argmax_by_enumeration():
+    X, codes, random = example()
+    bound = ChainStructure.from_data(X, codes, 3, all_transitions=True).bind(X)
+    w = random.normal(size=bound.n_params)
+    for i in range(len(X)):
+        one = ChainStructure.from_data(X, codes, 3, all_transitions=True).bind(X[[i]])
+        gold = codes[X.offsets[i] : X.offsets[i + 1]]
+        scores = scores_of(one, w)
+        every = np.array(list(itertools.product(range(3), repeat=gold.size)))
+        values = [path_scores(scores, y)[0] + (y != gold).sum() for y in every]
+        found = one.loss_augmented_argmax(scores, gold)
+        np.testing.assert_array_equal(found, every[np.argmax(values)])
+
+
+def test_scores_from_functions_and_kernel_coefficients_are_those_of_the_weights():
+    X, codes, random = example()
+    bound = ChainStructure.from_data(X, codes, 3, all_states=True).bind(X)
+    w = random.normal(size=bound.n_params)
+    weights, expected = bound.structure.weights(w), scores_of(bound, w)
+    rest = (weights.transitions, weights.start, weights.end)
+    function = FunctionSource(3, lambda block: block.matrix[block.steps] @ weights.coef.T, *rest)
+    # A linear kernel: coefficients ``a`` with X' a = coef'.
+    dense = X.matrix.toarray()
+    coefficients = np.linalg.lstsq(dense.T, weights.coef.T, rcond=None)[0]
+    kernel = KernelSource(coefficients, lambda block: dense[block.steps] @ dense.T, *rest)
+    for source in (function, kernel):
+        found = scores_of(bound, w, source)
+        np.testing.assert_allclose(found.unary, expected.unary, atol=1e-9)
+        np.testing.assert_array_equal(found.pairwise, expected.pairwise)
+        np.testing.assert_array_equal(found.start, expected.start)
+
+
+def test_products_have_the_same_bits_for_any_split_of_the_rows():
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(50, 300)), random.normal(size=(300, 7))
+    whole = matmul(a, b)
+    np.testing.assert_allclose(whole, a @ b, atol=1e-12)
+    for cut in (1, 7, 32):
+        parts = [matmul(a[:cut].copy(), b), matmul(a[cut:].copy(), b)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_blocks_cover_all_sequences_and_bound_the_memory():
+    X, codes, _ = example(lengths=(5, 4, 3, 9, 1))
+    bound = BoundChain(ChainStructure.from_data(X, codes, 3), X)
+    blocks = list(bound.blocks(max_doubles=30))
+    assert [block.first for block in blocks[1:]] == [block.last for block in blocks[:-1]]
+    assert (blocks[0].first, blocks[-1].last) == (0, 5)
+    assert len(blocks) > 1

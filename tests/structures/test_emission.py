@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from seqlab.inference import ChainScores
-from seqlab.structures import chain
-from seqlab.structures.emission import EmissionTable
+from seqlab.structures.chain import ChainWeights, WeightSource
+from seqlab.structures.chain import weights as module
+from seqlab.structures.chain.emission import EmissionTable
 
 
 def random_coef(rng, n_labels, n_features):
@@ -44,10 +44,10 @@ def test_more_labels_than_a_line_can_name(monkeypatch):
     coef = random_coef(rng, 6, 20)
     X = Sequences(sp.random(30, 20, density=0.3, format="csr", random_state=rng), [0, 30])
     zeros = np.zeros(6)
-    weights = chain.ChainWeights(coef, np.zeros((6, 6)), zeros, zeros)
-    with_table = chain.chain_scorer(weights, X)(0, 1)
-    monkeypatch.setattr(chain, "MAX_LABELS", 5)
-    monkeypatch.setattr(chain, "EmissionTable", None)
-    without = chain.chain_scorer(weights, X)(0, 1)
-    assert isinstance(without, ChainScores)
-    assert_allclose(with_table.unary, without.unary, atol=1e-12)
+    weights = ChainWeights(coef, np.zeros((6, 6)), zeros, zeros)
+    block = X.block(0, 1)
+    with_table = WeightSource(weights, X, repeated=True).node_scores(block)
+    monkeypatch.setattr(module, "MAX_LABELS", 5)
+    monkeypatch.setattr(module, "EmissionTable", None)
+    without = WeightSource(weights, X, repeated=True).node_scores(block)
+    assert_allclose(with_table, without, atol=1e-12)

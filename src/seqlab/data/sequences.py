@@ -240,6 +240,11 @@ class SequenceBlock:
         return int(self.offsets[-1])
 
     @property
+    def positions(self) -> NDArray[np.int64]:
+        """Position of each step of the block in its sequence, counted from 0."""
+        return np.arange(self.n_steps) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    @property
     def matrix(self) -> Matrix:
         """The whole matrix of the parent; only its rows `steps` belong to the block."""
         return self.parent.matrix

@@ -48,8 +48,12 @@ class FitResult:
     max_iter : int
     unit : str
         What an iteration is called in messages.
+    can_warn : bool
+        Whether `conclude` warns if the fit did not converge.
     interrupt : KeyboardInterrupt or None
         Raised again by `conclude`, once the model has stored the state.
+    hint : str
+        Added to the warning.
     """
 
     state: FitState
@@ -57,8 +61,10 @@ class FitResult:
     history: dict[str, list[float]]
     title: str
     max_iter: int
-    unit: str = "iterations"
+    unit: str
+    can_warn: bool
     interrupt: KeyboardInterrupt | None = None
+    hint: str = ""
 
     def report_to(self, estimator: Any) -> None:
         """Set ``n_iter_``, ``converged_`` and ``history_``."""
@@ -66,11 +72,11 @@ class FitResult:
         estimator.converged_ = self.state.converged
         estimator.history_ = self.history
 
-    def conclude(self, hint: str = "", *, warn: bool = True) -> None:
+    def conclude(self) -> None:
         """Raise a pending interrupt again; else warn if the fit ended before it converged."""
         if self.interrupt is not None:
             raise self.interrupt
-        if self.state.converged or not warn:
+        if self.state.converged or not self.can_warn:
             return
         norm = self.state.info.get("gradient_norm")
         detail = "" if norm is None else f" (gradient norm {norm:.3g})"
@@ -81,7 +87,7 @@ class FitResult:
                 f"stopped after max_iter={self.max_iter} {self.unit} before reaching tol{detail}; "
                 "raise max_iter or tol"
             )
-        message = f"{self.title} {reason}{hint}"
+        message = f"{self.title} {reason}{self.hint}"
         warnings.warn(message, ConvergenceWarning, stacklevel=_stack_level_of_caller())
 
 
@@ -94,6 +100,7 @@ def run_fit(
     verbose: bool | int = False,
     first_iteration: int = 1,
     unit: str = "iterations",
+    can_warn: bool = True,
 ) -> FitResult:
     """Run a learner until it converges, ends, reaches ``max_iter`` or is interrupted.
 
@@ -112,6 +119,8 @@ def run_fit(
         Number of the first state: 0 if that is the starting point.
     unit : str, default="iterations"
         What an iteration is called in messages.
+    can_warn : bool, default=True
+        Whether `FitResult.conclude` warns if the fit did not converge.
 
     Raises
     ------
@@ -123,7 +132,7 @@ def run_fit(
     try:
         with monitor:
             for n_iter, state in enumerate(states, first_iteration):
-                result = FitResult(state, n_iter, monitor.history, title, max_iter, unit)
+                result = FitResult(state, n_iter, monitor.history, title, max_iter, unit, can_warn)
                 values = state.info if state.gap is None else {**state.info, "gap": state.gap}
                 monitor.record(n_iter, state.objective, **values)
                 if state.converged or n_iter >= max_iter:

@@ -1,15 +1,14 @@
-"""The learners inside a stacked learner, and what they are given to learn from."""
+"""The learners inside a stacked learner, and their seeds."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences
 from seqlab.meta.independent import IndependentLabeler
 
 Ints = NDArray[np.int64]
@@ -37,21 +36,3 @@ def seeded(labeler: Any, random: np.random.RandomState) -> Any:
         if name.split("__")[-1] == "random_state" and value is None
     }
     return clone(labeler).set_params(**seeds) if seeds else labeler
-
-
-class Material(NamedTuple):
-    """Features, labels, weights and groups of sequences, as learners take them."""
-
-    X: Sequences
-    labels: list[NDArray[Any]]
-    weights: Any
-    groups: Any = None
-
-    def part(self, chosen: Ints) -> Material:
-        """That of some of the sequences."""
-        weights, groups = self.weights, self.groups
-        if weights is not None:
-            weights = [weights[i] for i in chosen]
-        if groups is not None:
-            groups = groups[chosen]
-        return Material(self.X[chosen], [self.labels[i] for i in chosen], weights, groups)

@@ -6,7 +6,6 @@ sequential method, and the inner learner of some (stacking, output codes).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
-from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.learning import TrainingData
+from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 
 
 def _has_proba(self: IndependentLabeler) -> bool:
@@ -91,54 +91,48 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             Needs a classifier that takes sample weights.
         """
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
-            if is_regressor(inner):
-                raise InputError(f"{type(inner).__name__} is a regressor; labels need a classifier")
-            self.estimator_ = clone(inner)
-            options = {}
-            if sample_weight is not None:
-                if not has_fit_parameter(self.estimator_, "sample_weight"):
-                    name = type(self.estimator_).__name__
-                    raise InputError(f"{name} takes no sample_weight")
-                options["sample_weight"] = data.step_weights
-            # Labels as the user knows them (class weights name them), unless the classifier would take
-            # them for something else: numbers that are not whole look like a regression to it.
-            self.uses_codes_ = self.classes_.dtype.kind not in "biuU"
-            labels = data.codes if self.uses_codes_ else self.classes_[data.codes]
-            try:
-                self.estimator_.fit(data.X.matrix, labels, **options)
-            except ValueError as error:
-                if self.classes_.size > 1:
-                    raise
-                only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
-                raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
-        return self
+        return self._fit(X, y, sample_weight, lengths)
 
-    def _predict_codes(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
+    def _learn(self, data: TrainingData) -> None:
+        inner = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        if is_regressor(inner):
+            raise InputError(f"{type(inner).__name__} is a regressor; labels need a classifier")
+        self.estimator_ = clone(inner)
+        options = {}
+        if data.is_weighted:
+            if not has_fit_parameter(self.estimator_, "sample_weight"):
+                name = type(self.estimator_).__name__
+                raise InputError(f"{name} takes no sample_weight")
+            options["sample_weight"] = data.step_weights
+        # Labels as the user knows them (class weights name them), unless the classifier would take
+        # them for something else: numbers that are not whole look like a regression to it.
+        self.uses_codes_ = self.classes_.dtype.kind not in "biuU"
+        labels = data.codes if self.uses_codes_ else self.classes_[data.codes]
+        try:
+            self.estimator_.fit(data.X.matrix, labels, **options)
+        except ValueError as error:
+            if self.classes_.size > 1:
+                raise
+            only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
+            raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
+
+    def _predict(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
         if mask is not None:
             if not _has_scores(self):
                 name = type(self.estimator_).__name__
                 raise InputError(f"constraints need scores, and {name} offers none")
-            return super()._predict_codes(X, mask)
+            return super()._predict(X, mask)
         if X.n_steps == 0:
             return np.zeros(0, dtype=np.int64)
         found = self.estimator_.predict(X.matrix)
         return found.astype(np.int64) if self.uses_codes_ else np.searchsorted(self.classes_, found)
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         n_labels = self.classes_.size
-        none = np.zeros((n_labels, n_labels))
-
-        def scores(first: int, last: int) -> ChainScores:
-            begin, stop = int(X.offsets[first]), int(X.offsets[last])
-            offsets = X.offsets[first : last + 1] - begin
-            if begin == stop:
-                return ChainScores(np.zeros((0, n_labels)), none, offsets=offsets)
-            return ChainScores(self._step_scores(X.matrix[begin:stop]), none, offsets=offsets)
-
-        return scores
+        unary = np.zeros((0, n_labels))
+        if block.n_steps > 0:
+            unary = self._step_scores(block.matrix[block.steps])
+        return ChainScores(unary, np.zeros((n_labels, n_labels)), offsets=block.offsets)
 
     def _step_scores(self, matrix: Any) -> NDArray[np.float64]:
         """Log-probabilities where the classifier has them, else its decision values."""

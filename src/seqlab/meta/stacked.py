@@ -24,9 +24,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from seqlab.data.convert import Layout
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.learning import TrainingData, unchanged_on_failure
 from seqlab.meta._stacking_features import (
     Opinion,
     OpinionScale,
@@ -36,8 +36,8 @@ from seqlab.meta._stacking_features import (
     opinion_of,
 )
 from seqlab.meta._stacking_folds import deal, fold_units
-from seqlab.meta._stacking_learners import Material, as_labeler, draw_seed, seeded
-from seqlab.models._base import BaseLabeler, TrainingData
+from seqlab.meta._stacking_learners import as_labeler, draw_seed, seeded
+from seqlab.models.base import BaseLabeler, fit_prepared, predict_prepared
 
 Ints = NDArray[np.int64]
 
@@ -194,23 +194,31 @@ class StackedSequentialLearner(BaseLabeler):
         groups : array of shape (n_sequences,), optional
             Sequences of one group (author, thread, day) stay in one fold, at every level.
         """
-        with self._fitting():
-            if self.window is not None:
-                OpinionWindow.of(self.window, self.include_self)  # an error before the work
+        with unchanged_on_failure(self):
             data = self._read_training(X, y, sample_weight, lengths)
-            first, second = self._learners()
-            self.base_: Any = None
-            self.kind_: str | None = None
-            self.scale_: Any = None
-            self.n_opinions_ = 0
-            if self.window is None:
-                weighted = sample_weight is not None
-                self.labeler_ = _fit(second, self._material(data, data.X.offsets, weighted))
-            elif isinstance(self.cv, str):  # "two_halves"
-                self._fit_two_halves(data, first, second, groups, sample_weight is not None)
-            else:
-                self._fit_stacked(data, first, second, groups, sample_weight is not None)
+            if groups is not None:
+                data.groups = np.asarray(groups)
+                if data.groups.shape != (len(data.X),):
+                    raise InputError(
+                        f"groups has shape {data.groups.shape} but X has {len(data.X)} sequences"
+                    )
+            self._learn(data)
         return self
+
+    def _learn(self, data: TrainingData) -> None:
+        if self.window is not None:
+            OpinionWindow.of(self.window, self.include_self)  # an error before the work
+        first, second = self._learners()
+        self.base_: Any = None
+        self.kind_: str | None = None
+        self.scale_: Any = None
+        self.n_opinions_ = 0
+        if self.window is None:
+            self.labeler_ = fit_prepared(clone(second), data)
+        elif isinstance(self.cv, str):  # "two_halves"
+            self._fit_two_halves(data, first, second)
+        else:
+            self._fit_stacked(data, first, second)
 
     def _learners(self) -> tuple[Any, Any]:
         """The learners of the two stages, not fitted."""
@@ -225,32 +233,25 @@ class StackedSequentialLearner(BaseLabeler):
             labeler = seeded(labeler, random)
         return (labeler if below is None else below), labeler
 
-    def _fit_stacked(
-        self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
-    ) -> None:
-        opinion, self.base_ = self._cross_validate(data, first, groups, weighted)
-        whole = self._material(data, data.X.offsets, weighted)
+    def _fit_stacked(self, data: TrainingData, first: Any, second: Any) -> None:
+        opinion, self.base_ = self._cross_validate(data, first)
         extended = self._extend(data.X, opinion, learn=True)
-        self.labeler_ = _fit(second, whole._replace(X=extended))
+        self.labeler_ = fit_prepared(clone(second), data.with_features(extended))
 
-    def _cross_validate(
-        self, data: TrainingData, learner: Any, groups: Any, weighted: bool
-    ) -> tuple[Opinion, Any]:
-        """Opinions of learners that have not seen the step, and the learner of all data."""
+    def _cross_validate(self, data: TrainingData, learner: Any) -> tuple[Opinion, Any]:
+        """Return out-of-fold opinions, and the learner of all data."""
         bounds = fold_units(data.X.offsets, self.cv, self.levels)
-        units = self._material(data, bounds, weighted, groups)
-        parts = self._folds(len(units.labels), units.groups)
+        # A single sequence is cut into pieces, without groups: it is its own group.
+        units = data if bounds is data.X.offsets else data.cut(bounds)
+        parts = self._folds(len(units.X), units.groups)
         jobs = [
             delayed(_fit_and_ask)(learner, units.part(train), units.X[test], self.classes_)
             for train, test in parts
         ]
-        whole = units
-        if bounds is not data.X.offsets:
-            whole = self._material(data, data.X.offsets, weighted, groups)
-        # Threads: solvers and kernels let go of the interpreter, and the data are not copied. A joblib
+        # Threads: solvers and kernels release the interpreter lock, and the data are not copied. A joblib
         # backend chosen by the user (processes, Dask) takes precedence over this preference.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=int(self.verbose))
-        *opinions, base = parallel([*jobs, delayed(_fit)(learner, whole)])
+        *opinions, base = parallel([*jobs, delayed(fit_prepared)(clone(learner), data)])
         kind = next((one.kind for one in opinions if isinstance(one, Opinion)), "log_odds")
         values = np.empty((data.X.n_steps, self.classes_.size))
         for (_, test), found in zip(parts, opinions, strict=True):
@@ -260,43 +261,15 @@ class StackedSequentialLearner(BaseLabeler):
             values[rows] = found.values
         return Opinion(kind, values), base
 
-    def _fit_two_halves(
-        self, data: TrainingData, first: Any, second: Any, groups: Any, weighted: bool
-    ) -> None:
-        units = self._material(
-            data, fold_units(data.X.offsets, self.cv, self.levels), weighted, groups
-        )
-        (one, other), *_ = self._folds(len(units.labels), units.groups)
-        self.base_ = _fit(first, units.part(one))
+    def _fit_two_halves(self, data: TrainingData, first: Any, second: Any) -> None:
+        bounds = fold_units(data.X.offsets, self.cv, self.levels)
+        units = data if bounds is data.X.offsets else data.cut(bounds)
+        (one, other), *_ = self._folds(len(units.X), units.groups)
+        self.base_ = fit_prepared(clone(first), units.part(one))
         rest = units.part(other)
         opinion = opinion_of(self.base_, rest.X, self.classes_)
-        self.labeler_ = _fit(second, rest._replace(X=self._extend(rest.X, opinion, learn=True)))
-
-    def _material(
-        self, data: TrainingData, bounds: Ints, weighted: bool, groups: Any = None
-    ) -> Material:
-        """What is learned from, cut at the bounds."""
-        X = data.X
-        if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (len(X),):
-                raise InputError(f"groups has shape {groups.shape} but X has {len(X)} sequences")
-            if bounds is not X.offsets:  # pieces of a single sequence, which is its own group
-                groups = None
-        if bounds is not X.offsets:
-            X = Sequences(X.matrix, bounds, feature_names=X.feature_names)
-        labels = X.split(self.classes_[data.codes])
-        weights: Any = None
-        if weighted:
-            # In the form they were given: one per sequence, or one per step.
-            per_sequence = np.repeat(data.sequence_weights, data.X.lengths)
-            if not np.array_equal(per_sequence, data.step_weights):
-                weights = X.split(data.step_weights)
-            elif bounds is data.X.offsets:
-                weights = data.sequence_weights
-            else:  # pieces weigh as their sequence does
-                weights = np.full(len(X), data.sequence_weights[0])
-        return Material(X, labels, weights, groups)
+        extended = self._extend(rest.X, opinion, learn=True)
+        self.labeler_ = fit_prepared(clone(second), rest.with_features(extended))
 
     def _folds(self, n_sequences: int, groups: Any) -> list[tuple[Ints, Ints]]:
         return deal(
@@ -315,11 +288,6 @@ class StackedSequentialLearner(BaseLabeler):
         scale = OpinionScale(unit, columns[0], columns[1])
         return window.extend(X, scale.columns(opinion, self.clip))
 
-    def _read_extended(self, X: Any, lengths: Any) -> tuple[Sequences, Layout]:
-        """What the second learner sees of X."""
-        sequences, layout = self._read(X, lengths)
-        return self._with_opinions(sequences), layout
-
     def _with_opinions(self, X: Sequences) -> Sequences:
         """X with the opinions of the first learner."""
         if self.base_ is None:
@@ -328,8 +296,8 @@ class StackedSequentialLearner(BaseLabeler):
 
     def _ask(self, method: str, X: Any, *args: Any, lengths: Any, **options: Any) -> Any:
         """Answer of the second learner, in the form of X."""
-        check_is_fitted(self)
-        extended, layout = self._read_extended(X, lengths)
+        sequences, layout = self._read(X, lengths)
+        extended = self._with_opinions(sequences)
         given = {name: value for name, value in options.items() if value is not None}
         answer = getattr(self.labeler_, method)(extended, *args, **given)
         return answer, layout
@@ -400,10 +368,11 @@ class StackedSequentialLearner(BaseLabeler):
         y : list of label sequences
         """
         sequences, layout = self._read(X, lengths)
+        y = list(y)
         self._read_labels(y, sequences, layout, partial=True)  # errors in terms of what was given
         if not layout.is_list and not isinstance(y[0], list | tuple | np.ndarray):
-            y = sequences.split(list(y))
-        return self._ask("sequence_log_proba", X, y, lengths=lengths)[0]
+            y = sequences.split(y)
+        return self.labeler_.sequence_log_proba(self._with_opinions(sequences), y)
 
     def _ask_table(
         self, method: str, X: Any, lengths: Any, constraints: Any, missing: float
@@ -419,10 +388,8 @@ class StackedSequentialLearner(BaseLabeler):
             tables = wide
         return tables if layout.is_list else np.concatenate([np.zeros((0, n_labels)), *tables])
 
-    def _predict_codes(self, X: Sequences) -> Ints:
-        found = self.labeler_.predict(self._with_opinions(X))
-        labels = np.concatenate([self.classes_[:0], *found])
-        return np.searchsorted(self.classes_, labels)
+    def _predict(self, X: Sequences) -> Ints:
+        return predict_prepared(self.labeler_, self._with_opinions(X), self.classes_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features that the second learner sees.
@@ -448,19 +415,11 @@ class StackedSequentialLearner(BaseLabeler):
         return np.array(names, dtype=object)
 
 
-def _fit(learner: Any, material: Material) -> Any:
-    options = {} if material.weights is None else {"sample_weight": material.weights}
-    if material.groups is not None and isinstance(learner, StackedSequentialLearner):
-        options["groups"] = material.groups  # a stacked learner below has folds of its own
-    return clone(learner).fit(material.X, material.labels, **options)
+def _fit_and_ask(learner: Any, known: TrainingData, asked: Sequences, classes: NDArray[Any]) -> Any:
+    """Return the opinion of a learner fitted on some sequences about others.
 
-
-def _fit_and_ask(learner: Any, known: Material, asked: Sequences, classes: NDArray[Any]) -> Any:
-    """Opinion of a learner fitted on some sequences about others.
-
-    Where the training part holds one label only, that label: there is nothing to learn.
+    If the training part holds one label only, return that label: there is nothing to learn.
     """
-    only = known.labels[0][0]
-    if classes.size > 1 and all((labels == only).all() for labels in known.labels):
-        return only
-    return opinion_of(_fit(learner, known), asked, classes)
+    if known.n_labels == 1 < classes.size:
+        return known.classes[0]
+    return opinion_of(fit_prepared(clone(learner), known), asked, classes)

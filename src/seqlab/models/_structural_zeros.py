@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.open_close import DECISIONS, open_close_mask
 from seqlab.inference import Mask
-from seqlab.models._base import TrainingData
-from seqlab.models._chain import ChainLabeler
+from seqlab.learning import TrainingData
 from seqlab.models._markov import (
     ChainCounts,
     LegalTransitions,
     check_training_labels,
     count_chain,
 )
+from seqlab.models.chain_labeler import ChainLabeler
 
 # A transition that never occurs, although independent labels would show it this often, is impossible.
 # The probability of a wrong decision is exp(-10), 1 in 22,000. Larger: fewer structural zeros.

@@ -9,7 +9,7 @@ with the joint features of `seqlab.structures.chain`, trained by penalised maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,22 +20,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.inference import ChainScores
-from seqlab.learning import run_fit
-from seqlab.models._base import TrainingData
-from seqlab.models._chain import ChainLabeler, DistributionMixin
-from seqlab.models._fast_likelihood import FastChainLikelihood
-from seqlab.models._likelihood import ChainLikelihood
-from seqlab.models._warm_start import from_warm_start, pays
+from seqlab.learning import FitResult, Likelihood, PenalisedObjective, TrainingData, run_fit
+from seqlab.learning.warm_start import WarmStart, is_worthwhile
+from seqlab.models.chain_labeler import DistributionMixin
+from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.optim import FitState, lbfgs, owlqn
-from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
+from seqlab.structures.chain import ChainStructure
 
 # Default distance from the optimum: what large data need, and what small data get for nothing.
 TOL_LARGE = 1e-3
 TOL_SMALL = 1e-6
 
 
-class LinearChainCRF(DistributionMixin, ChainLabeler):
+class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     """Linear-chain conditional random field.
 
     Minimises the summed negative log-likelihood plus ``c1 |w|_1 + c2 |w|_2^2``, the penalties being
@@ -132,9 +129,7 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         "solver": [StrOptions({"auto", "lbfgs", "owlqn"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left"), None],
-        "all_states": ["boolean"],
-        "all_transitions": ["boolean"],
-        "min_freq": [Interval(Real, 0, None, closed="left")],
+        **STRUCTURE_CONSTRAINTS,
         "boundary": ["boolean", StrOptions({"unpenalized"})],
         "edge_features": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -195,62 +190,48 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
         lengths : list of int, optional
             Steps per sequence, where X is one stacked matrix.
         """
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> FitResult:
         if self.solver == "lbfgs" and self.c1 > 0:
             raise InputError("solver='lbfgs' cannot honour c1 > 0; use 'owlqn' or 'auto'")
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            sequences = as_csr(data.X)
-            structure = ChainStructure.from_data(
-                sequences,
-                data.codes,
-                self.classes_.size,
-                allowed=data.allowed,
-                all_states=self.all_states,
-                all_transitions=self.all_transitions,
-                min_freq=self.min_freq,
-                boundary=bool(self.boundary),
-                edge_features=self.edge_features,
-            )
-            penalised = _penalised(structure, self.boundary)
-            plain = data.allowed is None and structure.edge is None
-            objective = (FastChainLikelihood if plain else ChainLikelihood)(
-                structure,
-                sequences,
-                data.codes,
-                data.sequence_weights,
-                self.c2,
-                allowed=data.allowed,
-                miss_cost=self._miss_cost(data),
-                penalised=penalised,
-                n_jobs=self.n_jobs,
-            )
-            name = type(self).__name__
-            large = isinstance(objective, FastChainLikelihood) and pays(objective)
-            tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
-            solver = self._solve(objective, penalised, tol)
-            result = run_fit(
-                solver,
-                title=name,
-                max_iter=self.max_iter,
-                tol=tol,
-                verbose=self.verbose,
-                first_iteration=0,
-            )
-            self._store(structure.weights(result.state.point))
-            self.objective_ = result.state.objective
-            result.report_to(self)
-        result.conclude("" if self.converged_ else _scale_hint(sequences))
-        return self
+        bound = self._bind(data)
+        term = Likelihood(
+            bound,
+            data.codes,
+            data.sequence_weights,
+            allowed=data.allowed,
+            miss_cost=self._miss_cost(data),
+        )
+        objective = PenalisedObjective(
+            term, self.c2, penalised=_penalised(bound.structure, self.boundary)
+        )
+        large = bound.stochastic_support() is not None and is_worthwhile(term)
+        tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
+        result = run_fit(
+            self._solve(objective, term, tol),
+            title=type(self).__name__,
+            max_iter=self.max_iter,
+            tol=tol,
+            verbose=self.verbose,
+            first_iteration=0,
+        )
+        self._store(bound.structure, result.state.point)
+        self.objective_ = result.state.objective
+        result.report_to(self)
+        if not self.converged_:
+            result.hint = _scale_hint(bound.X)
+        return result
 
     def _solve(
-        self, objective: ChainLikelihood, penalised: NDArray[np.bool_] | None, tol: float
+        self, objective: PenalisedObjective, term: Likelihood, tol: float
     ) -> Iterator[FitState]:
-        """The states of the solver that the parameters ask for."""
+        """Return the states of the solver that the parameters ask for."""
         c1 = None
         if self.c1 > 0 or self.solver == "owlqn":
             c1 = np.full(objective.n_params, float(self.c1))
-            if penalised is not None:
-                c1[~penalised] = 0.0
+            if objective.penalised is not None:
+                c1[~objective.penalised] = 0.0
 
         def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[FitState]:
             options: dict[str, Any] = {
@@ -260,17 +241,17 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
                 return lbfgs(objective, w, **options)
             return owlqn(objective, w, c1=c1, **options)
 
-        auto = self.solver == "auto"
-        if auto and isinstance(objective, FastChainLikelihood) and pays(objective):
-            return from_warm_start(objective, batch, self.max_iter, sparse=c1 is not None)
+        if (
+            term.bound.n_labels == 1
+        ):  # every weight vector predicts the label; zero has the least penalty
+            info = {"gradient_norm": 0.0, "bound": 0.0}
+            zero = np.zeros(objective.n_params)
+            return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
+        support = term.bound.stochastic_support()
+        if self.solver == "auto" and support is not None and is_worthwhile(term):
+            start = WarmStart(objective, term, support)
+            return start.states(batch, self.max_iter, sparse=c1 is not None)
         return batch(np.zeros(objective.n_params), self.max_iter, None)
-
-    def _store(self, weights: ChainWeights) -> None:
-        self.coef_ = weights.coef
-        self.transitions_ = weights.transitions
-        self.start_ = weights.start
-        self.end_ = weights.end
-        self.edge_coef_ = weights.edge_coef
 
     def _miss_cost(self, data: TrainingData) -> NDArray[np.float64] | None:
         """Log cost of missing the label of each step; 0 where the label is not known."""
@@ -292,15 +273,6 @@ class LinearChainCRF(DistributionMixin, ChainLabeler):
                     )
                 weights[where[0]] = weight
         return np.where(known, np.log(weights)[np.maximum(data.codes, 0)], 0.0)
-
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        weights = ChainWeights(
-            self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_
-        )
-        return chain_scorer(weights, X)
-
-    def _pairwise_per_step(self) -> bool:
-        return self.edge_coef_ is not None
 
 
 def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bool_] | None:

@@ -7,8 +7,6 @@ of all weight vectors met on the way; the voted one lets each of them vote, as o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,12 +21,10 @@ from sklearn.utils.metaestimators import available_if
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
-from seqlab.learning import run_fit
-from seqlab.models._base import TrainingData
-from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
-from seqlab.optim import FitState
-from seqlab.structures.chain import ChainStructure, ChainWeights, as_csr, chain_scorer
-from seqlab.structures.perceptron_state import PerceptronState
+from seqlab.learning import FitResult, Perceptron, TrainingData, run_fit
+from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin, cut_mask
+from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
+from seqlab.structures.chain import ChainStructure
 
 
 def _has_one_vector(self: StructuredPerceptron) -> bool:
@@ -39,7 +35,7 @@ def _decodes_exactly(self: StructuredPerceptron) -> bool:
     return self.combination != "voted" and self.beam_width is None
 
 
-class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
+class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     """Averaged or voted structured perceptron.
 
     Parameters
@@ -113,10 +109,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
         "tol": [Interval(Real, 0, None, closed="left")],
         "beam_width": [Interval(Integral, 1, None, closed="left"), None],
         "early_update": ["boolean"],
-        "all_states": ["boolean"],
-        "all_transitions": ["boolean"],
-        "min_freq": [Interval(Real, 0, None, closed="left")],
-        "boundary": ["boolean"],
+        **STRUCTURE_CONSTRAINTS,
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -169,87 +162,53 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,), optional
             Size of the updates of each sequence.
         """
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> FitResult:
         if self.early_update and self.beam_width is None:
             raise InputError("early_update needs a beam: set beam_width")
         if self.early_update and self.combination == "voted":
-            raise InputError("early_update goes with 'averaged' or 'last', not with 'voted'")
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            data.X = as_csr(data.X)
-            structure = ChainStructure.from_data(
-                data.X,
-                data.codes,
-                self.classes_.size,
-                all_states=self.all_states,
-                all_transitions=self.all_transitions,
-                min_freq=self.min_freq,
-                boundary=self.boundary,
-            )
-            state = PerceptronState(structure, data.X)
-            votes: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
-            result = run_fit(
-                self._run_passes(data, state, votes),
-                title=type(self).__name__,
-                max_iter=self.max_iter,
-                verbose=self.verbose,
-            )
-            w = state.current() if self.combination == "last" else state.average()
-            self._store(structure, w, votes, state.n_steps)
-            result.report_to(self)
-        result.conclude(warn=False)  # there is no optimum to converge to
-        return self
-
-    def _run_passes(
-        self, data: TrainingData, state: PerceptronState, votes: list[Any]
-    ) -> Iterator[FitState]:
+            raise InputError("early_update works with 'averaged' or 'last', not with 'voted'")
+        bound = self._bind(data)
         random_state = check_random_state(self.random_state)
-        order = np.arange(len(data.X))
-        for iteration in count(1):
-            if self.shuffle:
-                order = random_state.permutation(len(data.X))
-            first_step = state.n_steps
-            n_wrong, decoded, updated = state.run_pass(
-                data.codes,
-                data.sequence_weights,
-                order,
-                beam_width=self.beam_width or 0,
-                early_update=self.early_update,
-            )
-            if not state.is_finite():
-                raise InputError(
-                    f"the weights left the finite numbers in pass {iteration}: scale the features of X"
-                )
-            if self.combination == "voted":
-                changed = order[updated[order]]
-                moment = first_step + np.flatnonzero(updated[order])
-                votes.append((_updates(state.structure, data, decoded, changed), moment))
-            converged = n_wrong <= self.tol * data.codes.size
-            info = {"n_updates": float(updated.sum())}
-            yield FitState(state, n_wrong, converged=converged, info=info)
+        learner = Perceptron(
+            bound,
+            data.codes,
+            data.sequence_weights,
+            tol=self.tol,
+            random=random_state if self.shuffle else None,
+            beam_width=self.beam_width or 0,
+            early_update=self.early_update,
+            keep_updates=self.combination == "voted",
+        )
+        result = run_fit(
+            learner.states(),
+            title=type(self).__name__,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+            can_warn=False,  # there is no optimum to converge to
+        )
+        online = learner.online
+        self._store(
+            bound.structure, online.current() if self.combination == "last" else online.average()
+        )
+        self._store_votes(bound.structure, learner)
+        result.report_to(self)
+        return result
 
-    def _store(
-        self, structure: ChainStructure, w: NDArray[np.float64], votes: list[Any], n_steps: int
-    ) -> None:
-        weights = structure.weights(w)
-        self.coef_ = weights.coef
-        self.transitions_ = weights.transitions
-        self.start_ = weights.start
-        self.end_ = weights.end
+    def _store_votes(self, structure: ChainStructure, learner: Perceptron) -> None:
         self.votes_: Any = None
         self.survival_: Any = None
         self.structure_: Any = None
         if self.combination == "voted":
             nothing = sp.csr_matrix((1, structure.n_params))
-            self.votes_ = sp.vstack([nothing, *[change for change, _ in votes]], format="csr")
-            moments = np.concatenate([[0], *[moment for _, moment in votes], [n_steps]])
-            self.survival_ = np.diff(moments)
+            updates = [update for update, _ in learner.updates]
+            self.votes_ = sp.vstack([nothing, *updates], format="csr")
+            moments = [moment for _, moment in learner.updates]
+            self.survival_ = np.diff(np.concatenate([[0], *moments, [learner.online.n_steps]]))
             self.structure_ = structure
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        weights = ChainWeights(self.coef_, self.transitions_, self.start_, self.end_)
-        return chain_scorer(weights, X)
-
-    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+    def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
         if self.votes_ is not None:
             return np.argmax(self._vote_shares(X, mask), axis=1)
         blocks = self._run(X, lambda s, local, _: self._decode(s, local), mask)
@@ -260,7 +219,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
             return viterbi(scores, mask=mask).labels
         return beam(scores, min(self.beam_width, scores.n_labels), mask=mask).labels
 
-    def _node_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
+    def _predict_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
         if self.votes_ is not None:
             return self._vote_shares(X, mask)
 
@@ -284,28 +243,14 @@ class StructuredPerceptron(ProbabilisticChainMixin, ChainLabeler):
     def _vote_shares(self, X: Sequences, mask: Mask | None) -> NDArray[np.float64]:
         """Share of the votes for each label at each step."""
         votes = np.zeros((X.n_steps, self.classes_.size))
-        rows, csr = np.arange(X.n_steps), as_csr(X)
+        bound = self.structure_.bind(X)
         w = np.zeros(self.structure_.n_params)
         for k, survived in enumerate(self.survival_):
             begin, stop = self.votes_.indptr[k], self.votes_.indptr[k + 1]
             w[self.votes_.indices[begin:stop]] += self.votes_.data[begin:stop]
             if survived > 0:
-                scores = self.structure_.scores(w, csr)
-                votes[rows, self._decode(scores, mask)] += survived
+                source = bound.source(w)
+                for block in bound.blocks():
+                    labels = self._decode(bound.scores(source, block), cut_mask(mask, block.steps))
+                    votes[np.arange(block.begin, block.stop), labels] += survived
         return votes / self.survival_.sum()
-
-
-def _updates(
-    structure: ChainStructure,
-    data: TrainingData,
-    decoded: NDArray[np.int64],
-    sequences: NDArray[np.int64],
-) -> sp.csr_matrix:
-    """``a_i (phi(x_i, y_i) - phi(x_i, decoded_i))`` of the given sequences, one per row."""
-    some = data.X[sequences]
-    rows = np.concatenate(
-        [np.zeros(0, np.int64), *[np.arange(*data.X.offsets[i : i + 2]) for i in sequences]]
-    )
-    gold = structure.joint_features(some, data.codes[rows])
-    wrong = structure.joint_features(some, decoded[rows])
-    return sp.csr_matrix(sp.diags(data.sequence_weights[sequences]) @ (gold - wrong))

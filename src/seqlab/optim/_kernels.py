@@ -108,31 +108,3 @@ def combine(
         for k in range(steps.shape[0]):
             if used[k]:
                 axpy(of_steps[k], steps[k, first:last], part)
-
-
-@njit(nogil=True, cache=True)
-def penalised_sum(
-    parts: Vector,
-    observed: Vector,
-    w: Vector,
-    counted: Vector,
-    c2: float,
-    begin: int,
-    stop: int,
-    out: Vector,
-) -> float:
-    """``out = sum of parts - observed + 2 c2 counted`` for entries begin..stop.
-
-    Returns what they add to ``c2 |counted|^2 - w . observed``.
-    """
-    total = 0.0
-    for first in range(begin, stop, BLOCK):
-        last = min(first + BLOCK, stop)
-        part = out[first:last]
-        for i in range(last - first):
-            part[i] = 2.0 * c2 * counted[first + i] - observed[first + i]
-        for k in range(parts.shape[0]):
-            axpy(1.0, parts[k, first:last], part)
-        total += c2 * dot(counted[first:last], counted[first:last])
-        total -= dot(w[first:last], observed[first:last])
-    return total

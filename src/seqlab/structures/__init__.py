@@ -1,6 +1,16 @@
 """Weights to scores and back: the border between learners and inference."""
 
-from seqlab.structures.chain import ChainMarginals, ChainStructure, ChainWeights, chain_scores
-from seqlab.structures.protocol import Structure
+from seqlab.structures.losses import hamming_loss, miss_costs
+from seqlab.structures.protocol import BoundStructure, MissCosts, Structure
+from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
-__all__ = ["ChainMarginals", "ChainStructure", "ChainWeights", "Structure", "chain_scores"]
+__all__ = [
+    "BoundStructure",
+    "FunctionSource",
+    "KernelSource",
+    "MissCosts",
+    "ScoreSource",
+    "Structure",
+    "hamming_loss",
+    "miss_costs",
+]

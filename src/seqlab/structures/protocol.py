@@ -1,51 +1,316 @@
 """The border between learners and structures.
 
-A learner (perceptron, likelihood, margin) knows weights and objectives; a structure knows how weights
-become scores, how labelings become features, and what a wrong label costs. A chain is one structure, a
-graph another; learners ask for the lowest level they need:
+A learner (likelihood, perceptron, margin) knows weights and objectives. A structure knows how weights
+become scores, which labeling scores best, and which features a labeling has. A chain is one structure, a
+graph another. A structure is bound to its data once, ``bound = structure.bind(X)``; learners are typed to
+`BoundStructure` and call nothing else:
 
-- everyone: `scores`
-- perceptron and margin learners: `joint_features`
-- likelihood learners: `add_expected_features`
-- margin learners: `loss` and `loss_unary`, its form for the loss-augmented argmax
+- everyone: `source` and `scores`, block by block;
+- online and margin learners: `argmax`, `loss_augmented_argmax`, `joint_features`, `squared_norms`;
+- likelihood learners: `expected_features`, `total_features`.
+
+A new structure implements the abstract methods. The others have generic versions, which a structure
+may replace by faster ones (the chain does).
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data.errors import NumericalError, PlacedError
+from seqlab.data.sequences import SequenceBlock, Sequences
+from seqlab.structures.losses import hamming_loss, miss_costs
+from seqlab.structures.online import DenseOnlineWeights, OnlineWeights
+from seqlab.structures.sources import ScoreSource
+from seqlab.utils.threads import block_bounds, run_blocks
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+# Parts of a sum over the data that are computed side by side, each with a gradient of its own.
+N_SLOTS = 8
+# Doubles of scores and marginals that a block may hold: half a megabyte, well inside an L2 cache.
+BLOCK_DOUBLES = 65_536
+
+
+class MissCosts(NamedTuple):
+    """Cost of missing the gold label, position by position (softmax-margin training)."""
+
+    codes: Codes  # gold labels, (n_positions,)
+    costs: Floats  # (n_positions,), 0 if the label is unknown
+
+
+class ExpectedFeatures(NamedTuple):
+    """Log-partition and expected features of all samples.
+
+    The expected features come in parts, to be added up by whoever adds further terms.
+    """
+
+    log_z: Floats  # (n_samples,)
+    parts: Floats  # (n_parts, n_params)
+
+
+class Marginals(Protocol):
+    """Marginals of a block of samples, multiplied by the weights of the samples."""
+
+    @property
+    def log_z(self) -> Floats:
+        """Log-partition of each sample of the block; not weighted."""
+        ...
+
+    def minus(self, other: Any) -> Any:
+        """Subtract other marginals; the log-partitions too."""
+        ...
+
+
+class StochasticPasses(Protocol):
+    """Weights that learn by stochastic gradient descent on a penalised likelihood."""
+
+    def run(self, order: NDArray[np.int64]) -> tuple[float, Floats]:
+        """Visit samples in order; return the weighted sum of their losses and the mean of the weights."""
+        ...
+
+    def restart(self) -> None:
+        """Set all weights to zero."""
+        ...
+
+
+class StochasticSupport(Protocol):
+    """What a structure may offer so that training can begin with stochastic passes."""
+
+    @property
+    def mean_square(self) -> float:
+        """Mean square of the values of features: 1 for text."""
+        ...
+
+    def curvature(
+        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
+    ) -> Floats:
+        """Return about the diagonal of the Hessian of the summed log-partitions, shape (n_params,)."""
+        ...
+
+    def stochastic_passes(
+        self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
+    ) -> StochasticPasses:
+        """Return zero weights that learn by stochastic gradient descent."""
+        ...
+
 
 class Structure(Protocol):
-    """What every structure offers. ``X`` is the structure's own input (for chains, `Sequences`)."""
+    """Parameters of a structure: what can be bound to data."""
 
     n_labels: int
     n_params: int
 
-    def scores(self, w: Floats, X: Any, first: int = 0, last: int | None = None) -> Any:
-        """Scores of samples first..last under weights ``w``: what inference works on."""
+    def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundStructure:
+        """Return the structure of these data."""
         ...
 
-    def joint_features(self, X: Any, codes: Codes) -> sp.csr_matrix:
-        """``phi(x_i, y_i)`` of every sample, shape (n_samples, n_params)."""
-        ...
 
-    def add_expected_features(
-        self, X: Any, marginals: Any, first: int, last: int, out: Floats
+class BoundStructure(ABC):
+    """A structure bound to its data.
+
+    A sample is a group of positions: those of ``X.offsets[i]:X.offsets[i + 1]``. Labels are codes, one per
+    position, stacked as the rows of ``X.matrix``.
+
+    Parameters
+    ----------
+    n_labels, n_params : int
+    X : Sequences
+    n_jobs : int, optional
+        Threads; results have the same bits for any number.
+    """
+
+    def __init__(
+        self, n_labels: int, n_params: int, X: Sequences, *, n_jobs: int | None = None
     ) -> None:
-        """Add the features of samples first..last, expected under their marginals, to ``out``."""
-        ...
+        self.n_labels = n_labels
+        self.n_params = n_params
+        self.X = X
+        self.n_jobs = n_jobs
 
-    def loss(self, codes: Codes, predicted: Codes, X: Any) -> Floats:
-        """Loss of each sample, shape (n_samples,)."""
-        ...
+    # What every structure implements.
 
-    def loss_unary(self, codes: Codes) -> Floats:
-        """The loss as a sum over positions: cost of each label, shape (n_positions, n_labels)."""
-        ...
+    @abstractmethod
+    def source(self, w: Floats) -> ScoreSource:
+        """Return the scores that weights ``w`` give to the data."""
+
+    @abstractmethod
+    def scores(self, source: ScoreSource, block: SequenceBlock) -> Any:
+        """Return the scores of a block, in the form that the structure's inference takes."""
+
+    @abstractmethod
+    def add_costs(self, scores: Any, costs: Floats) -> Any:
+        """Return scores with ``costs`` (n_block_positions, n_labels) added to the node scores."""
+
+    @abstractmethod
+    def argmax(self, scores: Any) -> Codes:
+        """Return the best labeling of each sample of a block, stacked."""
+
+    @abstractmethod
+    def marginals(
+        self, scores: Any, weights: Floats | None = None, allowed: NDArray[np.bool_] | None = None
+    ) -> Any:
+        """Return the `Marginals` of a block.
+
+        Parameters
+        ----------
+        scores : as `scores` returns them
+        weights : array of shape (n_block_samples,), optional
+            Weight of each sample.
+        allowed : boolean array of shape (n_block_positions, n_labels), optional
+            Labels that each position may have.
+        """
+
+    @abstractmethod
+    def add_expected_features(self, marginals: Any, block: SequenceBlock, out: Floats) -> None:
+        """Add the features of a block, expected under its marginals, to ``out`` (n_params,)."""
+
+    @abstractmethod
+    def joint_features(
+        self, codes: Codes, samples: NDArray[np.int64] | None = None
+    ) -> sp.csr_matrix:
+        """Return ``phi(x_i, y_i)`` of samples, shape (n_samples, n_params).
+
+        Parameters
+        ----------
+        codes : array
+            Labels of all positions of these samples.
+        samples : array, optional
+            Numbers of the samples; all if not given.
+        """
+
+    # What follows from it.
+
+    @property
+    def doubles_per_position(self) -> int:
+        """Numbers that a block holds for each position: what bounds the size of blocks."""
+        return self.n_labels
+
+    def block(self, first: int, last: int) -> SequenceBlock:
+        """Return samples first..last as a block."""
+        return self.X.block(first, last)
+
+    def blocks(self, max_doubles: int = BLOCK_DOUBLES) -> Iterator[SequenceBlock]:
+        """Yield blocks of bounded memory that cover all samples in order."""
+        bounds = block_bounds(
+            self.X.offsets,
+            self.doubles_per_position,
+            block_work=max_doubles,
+            max_blocks=max(len(self.X), 1),
+        )
+        for first, last in pairwise(bounds.tolist()):
+            yield self.X.block(first, last)
+
+    def loss(self, codes: Codes, predicted: Codes) -> Floats:
+        """Count the wrong labels of each sample, shape (n_samples,)."""
+        return hamming_loss(codes, predicted, self.X.offsets)
+
+    def loss_augmented_argmax(self, scores: Any, codes: Codes) -> Codes:
+        """Return the labeling with the largest sum of score and Hamming loss, for a block with labels."""
+        return self.argmax(self.add_costs(scores, miss_costs(codes, self.n_labels)))
+
+    def squared_norms(self, codes: Codes) -> Floats:
+        """Return ``|phi(x_i, y_i)|^2`` of every sample."""
+        features = self.joint_features(codes)
+        return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+
+    def inner_products(self, codes: Codes, w: Floats) -> Floats:
+        """Return ``w' phi(x_i, y_i)``, the score of the labeling of every sample."""
+        return self.joint_features(codes) @ w
+
+    def total_features(self, codes: Codes, weights: Floats) -> Floats:
+        """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
+        return self.joint_features(codes).T @ weights
+
+    def expected_features(
+        self,
+        w: Floats,
+        weights: Floats | None = None,
+        costs: MissCosts | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> ExpectedFeatures:
+        """Return log-partitions and expected features of all samples under weights ``w``.
+
+        Parameters
+        ----------
+        w : array of shape (n_params,)
+        weights : array of shape (n_samples,), optional
+            Weight of each sample; the log-partitions are not weighted.
+        costs : MissCosts, optional
+            Added to the scores.
+        allowed : boolean array of shape (n_positions, n_labels), optional
+            What is known of the labels. From both results those under this knowledge are then subtracted.
+        """
+        source, slots = self.source(w), self._slots()
+        log_z = np.zeros(len(self.X))
+        parts = np.zeros((len(slots), self.n_params))
+
+        def run(slot: int) -> None:
+            for first, last in slots[slot]:
+                block = self.X.block(first, last)
+                try:
+                    found = self._block_marginals(source, block, weights, costs, allowed)
+                except PlacedError as error:
+                    raise error.shifted(first) from None
+                log_z[first:last] = found.log_z
+                self.add_expected_features(found, block, parts[slot])
+
+        run_blocks(run, len(slots), self.n_jobs)
+        return ExpectedFeatures(log_z, parts)
+
+    def online_weights(self) -> OnlineWeights:
+        """Return zero weights that a perceptron can train, pass by pass."""
+        return DenseOnlineWeights(self)
+
+    def stochastic_support(self) -> StochasticSupport | None:
+        """Return what a warm start needs, if the structure has it."""
+        return None
+
+    @property
+    def work_per_pass(self) -> float:
+        """About the number of operations of one pass over the data."""
+        return self.X.n_steps * float(self.n_labels) ** 2
+
+    def _block_marginals(
+        self,
+        source: ScoreSource,
+        block: SequenceBlock,
+        weights: Floats | None,
+        costs: MissCosts | None,
+        allowed: NDArray[np.bool_] | None,
+    ) -> Any:
+        scores = self.scores(source, block)
+        if costs is not None:
+            codes, cost = costs.codes[block.steps], costs.costs[block.steps]
+            scores = self.add_costs(scores, miss_costs(codes, self.n_labels, cost))
+        some = None if weights is None else weights[block.first : block.last]
+        found = self.marginals(scores, some)
+        if allowed is not None:
+            found = found.minus(self.marginals(scores, some, allowed[block.steps]))
+        if not np.isfinite(found.log_z).all():
+            bad = int(np.argmax(~np.isfinite(found.log_z)))
+            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
+        return found
+
+    def _slots(self) -> list[list[tuple[int, int]]]:
+        """Cut the data into slots, each a list of blocks (first, last)."""
+        offsets = self.X.offsets
+        slots = block_bounds(offsets, self.n_labels * self.n_labels, max_blocks=N_SLOTS)
+        plan = []
+        for first, last in pairwise(slots.tolist()):
+            blocks = first + block_bounds(
+                offsets[first : last + 1],
+                self.doubles_per_position,
+                block_work=BLOCK_DOUBLES,
+                max_blocks=last - first,
+            )
+            plan.append(list(pairwise(blocks.tolist())))
+        return plan

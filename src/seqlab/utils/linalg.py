@@ -46,3 +46,30 @@ def axpy(alpha: float, x: Vector, y: Vector) -> None:
     """``y += alpha * x`` in place."""
     for i in range(x.size):
         y[i] += alpha * x[i]
+
+
+def matmul(a: Vector, b: Vector) -> Vector:
+    """``a @ b`` with the terms of every sum added in order: the same bits for any split of the rows of ``a``.
+
+    Parameters
+    ----------
+    a : array of shape (n, k), C-contiguous
+    b : array of shape (k, m), C-contiguous
+    """
+    out = np.zeros((a.shape[0], b.shape[1]))
+    _add_product(a, b, out)
+    return out
+
+
+# Rows of b that are used for all rows of a before the next ones are read: with 26 labels 27 kB of b.
+ROWS_OF_B = 128
+
+
+@njit(nogil=True, cache=True)
+def _add_product(a: Vector, b: Vector, out: Vector) -> None:
+    for first in range(0, b.shape[0], ROWS_OF_B):
+        last = min(first + ROWS_OF_B, b.shape[0])
+        for i in range(a.shape[0]):
+            row = out[i]
+            for k in range(first, last):
+                axpy(a[i, k], b[k], row)

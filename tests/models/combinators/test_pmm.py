@@ -87,7 +87,8 @@ def test_probabilities_sum_to_one_over_all_labelings(seed, n_steps, constraints,
     n_labels = model.classes_.size
     every = list(itertools.product(model.classes_, repeat=n_steps))
     # The product of local probabilities, before normalisation over labelings.
-    scores = model._chain_scores(model._read([x])[0])(0, 1)
+    sequences, _ = model._read([x])
+    scores = model._block_scores(sequences.block(0, 1), model._prepare_scoring(sequences))
     total = np.logaddexp.reduce(
         [
             scores.unary[0, y[0]]

@@ -189,12 +189,16 @@ class SNoW(ClassifierMixin, BaseEstimator):
             self.classes_, codes = np.unique(y, return_inverse=True)
             self._reset_network()
             self._add_links(matrix, codes)
-            name = type(self).__name__
-            passes = self._passes(matrix, codes)
-            result = run_fit(passes, title=name, max_iter=self.max_iter, verbose=self.verbose)
+            result = run_fit(
+                self._passes(matrix, codes),
+                title=type(self).__name__,
+                max_iter=self.max_iter,
+                verbose=self.verbose,
+                can_warn=False,  # there is no optimum to converge to
+            )
             result.report_to(self)
             self._set_prediction_weights()
-        result.conclude(warn=False)
+        result.conclude()
         return self
 
     def _passes(self, matrix: sp.csr_matrix, codes: NDArray[np.int64]) -> Iterator[FitState]:

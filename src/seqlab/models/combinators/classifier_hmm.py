@@ -14,7 +14,6 @@ Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,9 +22,9 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
-from seqlab.models._chain import ChainLabeler, ProbabilisticChainMixin
+from seqlab.learning import TrainingData
 from seqlab.models._markov import count_chain, estimate_chain, fill_empty_rows
 from seqlab.models._posteriors import (
     CLASSIFIER_CONSTRAINTS,
@@ -34,6 +33,7 @@ from seqlab.models._posteriors import (
     prepare_classifier,
 )
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
+from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin
 from seqlab.models.combinators._propagation import (
     MIN_PRIOR,
     PositionTable,
@@ -164,34 +164,34 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             The classifier must accept sample weights.
         """
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            offsets = data.X.offsets
-            classifier = prepare_classifier(self.classifier, self.calibrate)
-            counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
-            legal = find_legal_transitions(self, data)
-            chain = estimate_chain(fill_empty_rows(counts), legal, self.smoothing, with_end=False)
-            self.start_, self.transitions_, _ = chain
-            self.may_end_ = legal.end
-            position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)
-            groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
-            n_kinds = 2 if is_alternating(self.start_ > 0, self.transitions_ > 0) else 1
-            self.posteriors_ = []
-            for kind in range(n_kinds):
-                rows = np.flatnonzero(position % n_kinds == kind)
-                fitted = fit_posteriors(
-                    classifier,
-                    data.X.matrix[rows] if n_kinds > 1 else data.X.matrix,
-                    data.codes[rows],
-                    self.classes_,
-                    weights=None if sample_weight is None else data.step_weights[rows],
-                    groups=groups[rows],
-                    place="" if n_kinds == 1 else f" at {('even', 'odd')[kind]} positions",
-                )
-                self.posteriors_.append(fitted)
-            labels = np.bincount(data.codes, data.step_weights, self.classes_.size)
-            self.marginal_ = labels / labels.sum()
-        return self
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> None:
+        offsets = data.X.offsets
+        classifier = prepare_classifier(self.classifier, self.calibrate)
+        counts = count_chain(data.codes, offsets, data.sequence_weights, self.classes_.size)
+        legal = find_legal_transitions(self, data)
+        chain = estimate_chain(fill_empty_rows(counts), legal, self.smoothing, with_end=False)
+        self.start_, self.transitions_, _ = chain
+        self.may_end_ = legal.end
+        position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)
+        groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
+        n_kinds = 2 if is_alternating(self.start_ > 0, self.transitions_ > 0) else 1
+        self.posteriors_ = []
+        for kind in range(n_kinds):
+            rows = np.flatnonzero(position % n_kinds == kind)
+            fitted = fit_posteriors(
+                classifier,
+                data.X.matrix[rows] if n_kinds > 1 else data.X.matrix,
+                data.codes[rows],
+                self.classes_,
+                weights=None if not data.is_weighted else data.step_weights[rows],
+                groups=groups[rows],
+                place="" if n_kinds == 1 else f" at {('even', 'odd')[kind]} positions",
+            )
+            self.posteriors_.append(fitted)
+        labels = np.bincount(data.codes, data.step_weights, self.classes_.size)
+        self.marginal_ = labels / labels.sum()
 
     @property
     def classifier_(self) -> Any:
@@ -199,26 +199,25 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         fitted = [each.classifier for each in self.posteriors_]
         return fitted[0] if len(fitted) == 1 else fitted
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        start, transitions = log_or_forbidden(self.start_), log_or_forbidden(self.transitions_)
-        end = log_or_forbidden(self.may_end_)
-        prior = self._log_prior(int(X.lengths.max(initial=0)))
-        position = np.arange(X.n_steps) - np.repeat(X.offsets[:-1], X.lengths)
+    def _prepare_scoring(self, X: Sequences) -> Any:
+        return self._log_prior(int(X.lengths.max(initial=0)))
 
-        def scores(first: int, last: int) -> ChainScores:
-            begin, stop = int(X.offsets[first]), int(X.offsets[last])
-            offsets = X.offsets[first : last + 1] - begin
-            here = position[begin:stop]
-            proba = self._posteriors(X.matrix[begin:stop], here, offsets)
-            # Also for labels that the classifier was not trained on: only the chain forbids labels.
-            unary = np.log(np.maximum(proba, MIN_POSTERIOR))
-            if prior is not None:
-                divisor = prior.at(here)
-                # A label that is impossible here is forbidden, not divided by 0.
-                unary = np.where(np.isneginf(divisor), -np.inf, unary - divisor)
-            return ChainScores(unary, transitions, start, end, offsets)
-
-        return scores
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
+        position = block.positions
+        proba = self._posteriors(block.matrix[block.steps], position, block.offsets)
+        # Also for labels that the classifier was not trained on: only the chain forbids labels.
+        unary = np.log(np.maximum(proba, MIN_POSTERIOR))
+        if prepared is not None:
+            divisor = prepared.at(position)
+            # A label that is impossible here is forbidden, not divided by 0.
+            unary = np.where(np.isneginf(divisor), -np.inf, unary - divisor)
+        return ChainScores(
+            unary,
+            log_or_forbidden(self.transitions_),
+            log_or_forbidden(self.start_),
+            log_or_forbidden(self.may_end_),
+            block.offsets,
+        )
 
     def _posteriors(
         self, matrix: Any, position: NDArray[np.int64], offsets: NDArray[np.int64]

@@ -11,7 +11,6 @@ segmentation", ICML 2000. Ratnaparkhi, "A maximum entropy model for part-of-spee
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,14 +21,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.inference.history_beam import check_history, history_beam, history_codes
+from seqlab.learning import TrainingData
 from seqlab.metrics.threshold import MinError, min_error_threshold
-from seqlab.models._base import TrainingData
-from seqlab.models._chain import ChainLabeler, DistributionMixin
 from seqlab.models._markov import LegalTransitions
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, fit_posteriors, prepare_classifier
+from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.combinators._history import HistoryColumns, LocalModel
 from seqlab.models.combinators._projections import Projections, fit_projections
 from seqlab.structures.chain import previous_codes
@@ -160,12 +159,12 @@ class MEMM(DistributionMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             The classifier must accept sample weights.
         """
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            check_history(self.classes_.size, self.history)
-            weights = None if sample_weight is None else data.step_weights
-            self.local_ = self._fit_local(data, weights)
-        return self
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> None:
+        check_history(self.classes_.size, self.history)
+        weights = None if not data.is_weighted else data.step_weights
+        self.local_ = self._fit_local(data, weights)
 
     def _fit_local(self, data: TrainingData, weights: Any) -> LocalModel:
         n_labels, offsets = self.classes_.size, data.X.offsets
@@ -208,35 +207,28 @@ class MEMM(DistributionMixin, ChainLabeler):
         model = self.local_.model
         return model.classifiers if isinstance(model, Projections) else model.classifier
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        n_labels = self.classes_.size
-        no_transitions = np.zeros((n_labels, n_labels))
-
-        def scores(first: int, last: int) -> ChainScores:
-            begin, stop = int(X.offsets[first]), int(X.offsets[last])
-            offsets = X.offsets[first : last + 1] - begin
-            steps = np.arange(stop - begin)
-            local = self.local_.bind(X.matrix[begin:stop], offsets)
-            if self.history == 0:
-                unary = local(steps, np.zeros_like(steps))
-                return ChainScores(unary, no_transitions, offsets=offsets)
-            first_steps = offsets[:-1][np.diff(offsets) > 0]
-            unary = np.zeros((steps.size, n_labels))
-            unary[first_steps] = local(first_steps, np.full_like(first_steps, n_labels))
-            pairwise = np.zeros((steps.size, n_labels, n_labels))
-            if first_steps.size < steps.size:
-                for label in range(n_labels):
-                    pairwise[:, label] = local(steps, np.full_like(steps, label))
-            return ChainScores(unary, pairwise, offsets=offsets)
-
-        return scores
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
+        n_labels, offsets = self.classes_.size, block.offsets
+        steps = np.arange(block.n_steps)
+        local = self.local_.bind(block.matrix[block.steps], offsets)
+        if self.history == 0:
+            unary = local(steps, np.zeros_like(steps))
+            return ChainScores(unary, np.zeros((n_labels, n_labels)), offsets=offsets)
+        first_steps = offsets[:-1][np.diff(offsets) > 0]
+        unary = np.zeros((steps.size, n_labels))
+        unary[first_steps] = local(first_steps, np.full_like(first_steps, n_labels))
+        pairwise = np.zeros((steps.size, n_labels, n_labels))
+        if first_steps.size < steps.size:
+            for label in range(n_labels):
+                pairwise[:, label] = local(steps, np.full_like(steps, label))
+        return ChainScores(unary, pairwise, offsets=offsets)
 
     def _pairwise_per_step(self) -> bool:
         return self.history == 1
 
-    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+    def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
         if _decodes_by_chain(self) or self.history == 0:
-            return super()._predict_codes(X, mask)
+            return super()._predict(X, mask)
         n_labels = self.classes_.size
         n_histories = n_labels**self.history
         exact = self.decoding == "viterbi" or (
@@ -291,7 +283,7 @@ class MEMM(DistributionMixin, ChainLabeler):
         """
         sequences, layout = self._read(X, lengths)
         if y is None:
-            codes = self._predict_codes(sequences)
+            codes = self._predict(sequences)
         else:
             codes = self._read_labels(y, sequences, layout).codes
             if (codes < 0).any():
@@ -331,7 +323,7 @@ class MEMM(DistributionMixin, ChainLabeler):
                 raise InputError(f"pos_label={pos_label!r} is not a label of this model")
             positive = int(matches[0])
         gold = self._read_labels(y, sequences, layout).codes
-        proba = np.exp(self._local_scores(sequences, self._predict_codes(sequences)))
+        proba = np.exp(self._local_scores(sequences, self._predict(sequences)))
         # A label that was not seen in training is not the positive one.
         return min_error_threshold(
             (gold == positive).astype(int).tolist(), proba[:, positive], pos_label=1

@@ -12,7 +12,6 @@ Punyakanok and Roth, "The use of classifiers in sequential inference", NIPS 2000
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,11 +19,12 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
-from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.learning import TrainingData
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
+from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.combinators._projections import fit_projections
 from seqlab.models.combinators._propagation import find_reachable
 from seqlab.structures.chain import previous_codes
@@ -133,60 +133,55 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             The classifier must accept sample weights.
         """
-        with self._fitting():
-            data = self._read_training(X, y, sample_weight, lengths)
-            offsets = data.X.offsets
-            classifier = prepare_classifier(self.classifier, self.calibrate)
-            legal = find_legal_transitions(self, data)
-            self.projections_ = fit_projections(
-                classifier,
-                data.X.matrix,
-                data.codes,
-                previous_codes(data.codes, offsets),
-                self.classes_,
-                legal,
-                smoothing=self.smoothing,
-                weights=None if sample_weight is None else data.step_weights,
-                groups=np.repeat(np.arange(len(data.X)), data.X.lengths),
-                n_jobs=self.n_jobs,
-            )
-            self.may_start_, self.may_follow_, self.may_end_ = legal
-        return self
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> None:
+        offsets = data.X.offsets
+        classifier = prepare_classifier(self.classifier, self.calibrate)
+        legal = find_legal_transitions(self, data)
+        self.projections_ = fit_projections(
+            classifier,
+            data.X.matrix,
+            data.codes,
+            previous_codes(data.codes, offsets),
+            self.classes_,
+            legal,
+            smoothing=self.smoothing,
+            weights=None if not data.is_weighted else data.step_weights,
+            groups=np.repeat(np.arange(len(data.X)), data.X.lengths),
+            n_jobs=self.n_jobs,
+        )
+        self.may_start_, self.may_follow_, self.may_end_ = legal
 
     @property
     def classifiers_(self) -> list[Any]:
         """Fitted classifiers by previous label, then the one of first steps."""
         return self.projections_.classifiers
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        n_labels = self.classes_.size
+    def _prepare_scoring(self, X: Sequences) -> Any:
+        return find_reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))
+
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
+        n_labels, offsets = self.classes_.size, block.offsets
+        matrix, steps = block.matrix[block.steps], np.arange(block.n_steps)
+        position = block.positions
+        first_steps = offsets[:-1][np.diff(offsets) > 0]
+        proba = self.projections_.proba(n_labels, matrix[first_steps], first_steps, offsets)
+        unary = np.zeros((steps.size, n_labels))
+        unary[first_steps] = log_or_forbidden(proba)
+        pairwise = np.zeros((steps.size, n_labels, n_labels))
+        later = np.flatnonzero(position > 0)
+        # Only for steps before which the label is possible: every second step, for an open decision.
+        before = prepared.at(position[later] - 1)
+        for label in range(n_labels):
+            rows = later[before[:, label]]
+            if rows.size == later.size:
+                pairwise[:, label] = self.projections_.proba(label, matrix, steps, offsets)
+            elif rows.size:
+                found = self.projections_.proba(label, matrix[rows], rows, offsets)
+                pairwise[rows, label] = found
         end = log_or_forbidden(self.may_end_)
-        position = np.arange(X.n_steps) - np.repeat(X.offsets[:-1], X.lengths)
-        possible = find_reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))
-
-        def scores(first: int, last: int) -> ChainScores:
-            begin, stop = int(X.offsets[first]), int(X.offsets[last])
-            offsets = X.offsets[first : last + 1] - begin
-            matrix, steps = X.matrix[begin:stop], np.arange(stop - begin)
-            first_steps = offsets[:-1][np.diff(offsets) > 0]
-            proba = self.projections_.proba(n_labels, matrix[first_steps], first_steps, offsets)
-            unary = np.zeros((steps.size, n_labels))
-            unary[first_steps] = log_or_forbidden(proba)
-            pairwise = np.zeros((steps.size, n_labels, n_labels))
-            later = np.flatnonzero(position[begin:stop] > 0)
-            # Only for steps before which the label is possible: every second step, for an open decision.
-            before = possible.at(position[begin:stop][later] - 1)
-            for label in range(n_labels):
-                rows = later[before[:, label]]
-                if rows.size == later.size:
-                    pairwise[:, label] = self.projections_.proba(label, matrix, steps, offsets)
-                elif rows.size:
-                    found = self.projections_.proba(label, matrix[rows], rows, offsets)
-                    pairwise[rows, label] = found
-            pairwise = log_or_forbidden(pairwise)
-            return ChainScores(unary, pairwise, None, end, offsets)
-
-        return scores
+        return ChainScores(unary, log_or_forbidden(pairwise), None, end, offsets)
 
     def _pairwise_per_step(self) -> bool:
         return True

@@ -194,18 +194,18 @@ class HMMTrainer:
         return Counts(chain, reduce(_add_statistics, blocks), 0.0)
 
     def _path_likelihood(self, part: TrainingPart, parameters: HMMParameters) -> float:
-        scores = chain_scorer(parameters, self.legal.end, part.matrix, part.offsets)
+        scorer = HMMScorer(parameters, self.legal.end, part.matrix, part.offsets)
 
         def block(first: int, last: int) -> float:
             begin, stop = int(part.offsets[first]), int(part.offsets[last])
-            values = path_scores(scores(first, last), part.codes[begin:stop])
+            values = path_scores(scorer.scores(first, last), part.codes[begin:stop])
             weights = part.weights[first:last]
             return float((weights * values)[weights > 0].sum())
 
         return sum(self._over_blocks(part, block))
 
     def _expected_counts(self, part: TrainingPart, parameters: HMMParameters) -> Counts:
-        scores = chain_scorer(parameters, self.legal.end, part.matrix, part.offsets)
+        scorer = HMMScorer(parameters, self.legal.end, part.matrix, part.offsets)
         assert part.allowed is not None
         allowed = part.allowed
 
@@ -213,7 +213,7 @@ class HMMTrainer:
             begin, stop = int(part.offsets[first]), int(part.offsets[last])
             weights = part.weights[first:last]
             found = expected_transitions(
-                scores(first, last), weights, mask=Mask(steps=allowed[begin:stop])
+                scorer.scores(first, last), weights, mask=Mask(steps=allowed[begin:stop])
             )
             label_weights = found.node * _step_weights(part, first, last)[:, None]
             ends = part.offsets[first : last + 1] - begin
@@ -249,24 +249,38 @@ class HMMTrainer:
         return run_blocks(block, bounds.size - 1, self.n_jobs)
 
 
-def chain_scorer(
-    parameters: HMMParameters,
-    legal_end: NDArray[np.bool_],
-    matrix: Any,
-    offsets: NDArray[np.int64],
-) -> Callable[[int, int], ChainScores]:
-    """Return the function that computes the chain scores of the sequences from first to last."""
-    chain, emit = parameters.chain, parameters.emissions.make_scorer()
-    with np.errstate(divide="ignore"):
-        start, transitions = np.log(chain.start), np.log(chain.transitions)
-        end = np.log(legal_end.astype(np.float64) if chain.end is None else chain.end)
+class HMMScorer:
+    """Log-probabilities of an HMM as chain scores.
 
-    def scores(first: int, last: int) -> ChainScores:
-        begin, stop = int(offsets[first]), int(offsets[last])
-        unary = emit(matrix, begin, stop)
-        return ChainScores(unary, transitions, start, end, offsets[first : last + 1] - begin)
+    Parameters
+    ----------
+    parameters : HMMParameters
+    legal_end : boolean array of shape (n_labels,)
+        Labels that may come last.
+    matrix : as prepared by the emissions
+    offsets : array of shape (n_sequences + 1,)
+    """
 
-    return scores
+    def __init__(
+        self,
+        parameters: HMMParameters,
+        legal_end: NDArray[np.bool_],
+        matrix: Any,
+        offsets: NDArray[np.int64],
+    ) -> None:
+        chain, self._emit = parameters.chain, parameters.emissions.make_scorer()
+        self._matrix, self._offsets = matrix, offsets
+        with np.errstate(divide="ignore"):
+            self._start, self._transitions = np.log(chain.start), np.log(chain.transitions)
+            end = legal_end.astype(np.float64) if chain.end is None else chain.end
+            self._end = np.log(end)
+
+    def scores(self, first: int, last: int) -> ChainScores:
+        """Return the scores of sequences first..last."""
+        begin, stop = int(self._offsets[first]), int(self._offsets[last])
+        unary = self._emit(self._matrix, begin, stop)
+        offsets = self._offsets[first : last + 1] - begin
+        return ChainScores(unary, self._transitions, self._start, self._end, offsets)
 
 
 def _step_weights(part: TrainingPart, first: int, last: int) -> Floats:

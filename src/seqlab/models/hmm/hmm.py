@@ -8,7 +8,7 @@ chain is in `seqlab.models._markov`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,20 +22,19 @@ from sklearn.utils.validation import check_is_fitted
 from seqlab.data.convert import Layout
 from seqlab.data.errors import InputError
 from seqlab.data.labels import decode_labels
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.inference import ChainScores, Mask, log_partition, sample
-from seqlab.learning import FitResult, run_fit
-from seqlab.models._base import TrainingData
-from seqlab.models._chain import ChainLabeler, DistributionMixin
+from seqlab.learning import FitResult, TrainingData, run_fit
 from seqlab.models._markov import MarkovChain
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
+from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.hmm._discrete_emissions import (
     BernoulliEmissions,
     CategoricalEmissions,
     MultinomialEmissions,
 )
-from seqlab.models.hmm._em import HMMParameters, HMMTrainer, TrainingPart, chain_scorer
+from seqlab.models.hmm._em import HMMParameters, HMMScorer, HMMTrainer, TrainingPart
 from seqlab.models.hmm._emissions import check_not_infinite, choose_emissions
 from seqlab.models.hmm._gaussian_emissions import (
     FullGaussianEmissions,
@@ -218,13 +217,9 @@ class HMM(DistributionMixin, ChainLabeler):
         lengths : list of int, optional
             Steps per sequence, if X is one stacked matrix.
         """
-        with self._fitting():
-            result = self._fit_data(self._read_training(X, y, sample_weight, lengths))
-        result.conclude()
-        return self
+        return self._fit(X, y, sample_weight, lengths)
 
-    def _fit_data(self, data: TrainingData) -> FitResult:
-        """Estimate the parameters, with one pass over the data or by EM."""
+    def _learn(self, data: TrainingData) -> FitResult:
         emissions = self._new_emissions(data)
         matrix = emissions.prepare(data.X, training=True)
         weights, numbers = data.sequence_weights, np.arange(len(data.X))
@@ -283,12 +278,15 @@ class HMM(DistributionMixin, ChainLabeler):
         step_weights = np.repeat(data.sequence_weights, X.lengths)
         return gaussian(n_labels, self.variance_floor, *overall_moments(X, step_weights))
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
+    def _prepare_scoring(self, X: Sequences) -> HMMScorer:
         parameters = HMMParameters(
             MarkovChain(self.start_, self.transitions_, self.end_), self.emissions_
         )
         matrix = self.emissions_.prepare(X, training=False)
-        return chain_scorer(parameters, self.may_end_, matrix, X.offsets)
+        return HMMScorer(parameters, self.may_end_, matrix, X.offsets)
+
+    def _block_scores(self, block: SequenceBlock, prepared: HMMScorer) -> ChainScores:
+        return prepared.scores(block.first, block.last)
 
     def log_likelihood(self, X: Any, y: Any = None, *, lengths: Any = None) -> NDArray[np.float64]:
         """Log-probability of each sequence of observations, or of observations and labels.

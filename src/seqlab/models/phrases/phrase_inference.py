@@ -32,9 +32,10 @@ from seqlab.inference.phrases.constraints import (
     check_constraints,
 )
 from seqlab.inference.phrases.integer_program import limit_costs
+from seqlab.learning import unchanged_on_failure
 from seqlab.metrics import span_f1
-from seqlab.models._base import BaseLabeler
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
+from seqlab.models.base import BaseLabeler
 from seqlab.models.phrases._costs import COSTS, TUNED_COSTS, make_costs
 from seqlab.models.phrases._decisions import Decisions, find_used_columns, out_of_fold_posteriors
 from seqlab.models.phrases._targets import (
@@ -235,7 +236,7 @@ class PhraseInference(BaseLabeler):
         lengths : list of int, optional
             Rows per sequence, if X is one stacked matrix.
         """
-        with self._fitting():
+        with unchanged_on_failure(self):
             rows, layout = self._read_training_features(X, y, lengths)
             targets = read_targets(
                 y, rows.lengths, stacked=not layout.is_list, scheme=self.scheme, steps=self.steps

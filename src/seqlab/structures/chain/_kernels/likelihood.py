@@ -5,7 +5,7 @@ registers, scatter, all on buffers that fit the L2 cache. Padding labels carry s
 marginals are true zeros.
 
 Measured on text (CoNLL-2000, 22 labels, one thread, per step): emission 0.09 us and scatter 0.10 us (see
-`_mixed_kernels`), exponentials into the lanes 0.03 us, forward-backward 0.09 us, a whole pass 0.37 us.
+`mixed_rows`), exponentials into the lanes 0.03 us, forward-backward 0.09 us, a whole pass 0.37 us.
 Forward-backward is bound by arithmetic: 1,728 fused multiply-adds a step (padding included), 20 of the 29
 billion a second that the same core did on registers alone, 70 %.
 """
@@ -18,7 +18,7 @@ from numba import njit
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
-from seqlab.structures._mixed_kernels import emit_mixed, scatter_mixed
+from seqlab.structures.chain._kernels.mixed_rows import emit_mixed, scatter_mixed
 
 
 @njit(nogil=True, cache=True)
@@ -34,15 +34,13 @@ def charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps):
 
 @njit(nogil=True, cache=True)
 def load_group(
-    group, offsets,
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    rows, weights, n_labels, scale, start, end, codes, miss_cost,
-    bounds, unary,
+    group, offsets, steps, tables, n_labels, scale, codes, miss_cost, bounds, unary
 ):  # fmt: skip
     """Scores of the chains ``group`` one below the other; ``bounds`` says where each lies.
 
-    ``weights`` count ``scale`` times; boundary scores and costs are added at their steps.
+    State weights count ``scale`` times; boundary scores and costs are added at their steps.
     """
+    dense, state, _, start, end = tables
     place = 0
     for c in range(group.size):
         begin = offsets[group[c]]
@@ -50,8 +48,7 @@ def load_group(
         bounds[c] = place
         bounds[c + 1] = place + n_steps
         emit_mixed(
-            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, weights, scale, n_labels, begin, begin + n_steps, unary[place:],
+            steps, dense, state, scale, n_labels, begin, begin + n_steps, unary[place:]
         )  # fmt: skip
         for j in range(n_labels):
             unary[place, j] += start[j]
@@ -62,8 +59,9 @@ def load_group(
 
 
 @njit(nogil=True, cache=True)
-def add_gold_score(total, unary, place, pairwise, codes, begin, n_steps):
-    """``total`` plus the score of the gold labeling of a chain whose scores begin at row ``place``."""
+def gold_score(unary, place, pairwise, codes, begin, n_steps):
+    """Return the score of the gold labeling of a chain whose scores begin at row ``place``."""
+    total = 0.0
     for t in range(n_steps):
         total += unary[place + t, codes[begin + t]]
         if t > 0:
@@ -73,22 +71,19 @@ def add_gold_score(total, unary, place, pairwise, codes, begin, n_steps):
 
 @njit(nogil=True, cache=True)
 def likelihood_slot(
-    order, offsets,
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    rows, weights, n_labels, pairwise3, start, end,
-    codes, miss_cost, sequence_weights, curvature, dense_factor, pair_factor,
-    log_z, out_rows, out_weights, out_transitions, out_start, out_end, out_labels, left_out,
+    order, offsets, steps, tables, n_labels, codes, miss_cost, sequence_weights,
+    curvature, factors, log_z, sums, out_labels, skipped,
 ):  # fmt: skip
-    """Add the expected features of the chains in ``order`` to the ``out`` arrays; set their ``log_z``.
+    """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
-    With ``curvature`` the diagonal of the Hessian is added in place of the gradient: every marginal ``p``
-    becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the sums over all
-    steps). ``dense_factor`` and ``pair_factor`` are the values of features in the sums: those of the data, or
-    their squares for the curvature.
-    ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot do are marked
-    in ``left_out``.
+    ``steps`` is the `RowArrays` of the data, ``tables`` and ``sums`` are `WeightTables`. With ``curvature``
+    the diagonal of the Hessian is added in place of the gradient: every marginal ``p`` becomes ``p (1 - p)``
+    (transitions keep their expected counts; ``out_labels`` receives the sums over all steps). ``factors`` is
+    ``steps`` with the values of features in the sums: those of the data, or their squares for the curvature.
+    ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot compute are
+    marked in ``skipped``.
     """
-    width = rows.shape[1]
+    width = tables.dense.shape[1]
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
@@ -104,16 +99,14 @@ def likelihood_slot(
     labels_only = np.empty((n_labels, n_labels))
     for a in range(n_labels):
         for b in range(n_labels):
-            labels_only[a, b] = pairwise3[0, a, b]
+            labels_only[a, b] = tables.pairwise[0, a, b]
     pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
     group_log_z = np.empty(LANES)
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets,
-            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, weights, n_labels, 1.0, start, end, codes, miss_cost, bounds, unary,
+            group, offsets, steps, tables, n_labels, 1.0, codes, miss_cost, bounds, unary
         )  # fmt: skip
         if sequence_weights.size > 0:
             for c in range(group.size):
@@ -124,7 +117,7 @@ def likelihood_slot(
         )  # fmt: skip
         if not done:
             for i in group:
-                left_out[i] = True
+                skipped[i] = True
             continue
         for c in range(group.size):
             i, place, last = group[c], bounds[c], bounds[c + 1] - 1
@@ -137,10 +130,9 @@ def likelihood_slot(
                         node[t, j] = scale * (p * (1.0 - p) if curvature else p)
                         out_labels[j] += node[t, j]
             for j in range(n_labels):
-                out_start[j] += node[place, j]
-                out_end[j] += node[last, j]
+                sums.start[j] += node[place, j]
+                sums.end[j] += node[last, j]
             scatter_mixed(
-                dense_ptr, dense_row, dense_factor, pair_ptr, pair_weight, pair_column, pair_factor,
-                node, place, offsets[i], offsets[i + 1], out_rows, out_weights, 1.0,
+                factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state, 1.0
             )  # fmt: skip
-    fold_products(products, exp_pairwise, out_transitions)
+    fold_products(products, exp_pairwise, sums.pairwise[0])

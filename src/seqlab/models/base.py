@@ -1,15 +1,13 @@
 """BaseLabeler: what every labeler shares at its borders.
 
-Reading X and y (once, to `Sequences` and codes), remembering the form they came in, encoding labels,
-checking features against those of `fit`, scoring. Subclasses see only the internal form.
+`fit` reads X and y once (to `Sequences` and codes), encodes labels and checks weights, then calls `_learn`
+with `TrainingData`; prediction reads X, checks its features against those of `fit`, then calls `_predict`.
+Subclasses see only the internal form; meta-learners call `_fit_prepared` and `_predict` on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,30 +19,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.labels import EncodedLabels, encode_labels, sequence_weights
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.learning import unchanged_on_failure
-
-
-@dataclass(slots=True)
-class TrainingData:
-    """What a labeler learns from, in the internal form.
-
-    Parameters
-    ----------
-    X : Sequences
-        No sequence is empty.
-    codes : int64 array of shape (n_steps,)
-        Label codes; negative where ``allowed`` says what is known.
-    allowed : boolean array of shape (n_steps, n_labels) or None
-        Possible labels of each step, where some are not known.
-    sequence_weights : array of shape (n_sequences,)
-    step_weights : array of shape (n_steps,)
-    """
-
-    X: Sequences
-    codes: NDArray[np.int64]
-    allowed: NDArray[np.bool_] | None
-    sequence_weights: NDArray[np.float64]
-    step_weights: NDArray[np.float64]
+from seqlab.learning import FitResult, TrainingData, unchanged_on_failure
 
 
 class BaseLabeler(BaseEstimator):
@@ -57,7 +32,7 @@ class BaseLabeler(BaseEstimator):
     n_features_in_ : int
         Number of features seen during fit.
     vectorizer_ : SequenceVectorizer or None
-        Turns dicts and bags of strings into columns, where X was given so.
+        Turns dicts and bags of strings into columns, if X was given so.
     transition_counts_ : int64 array of shape (n_labels, n_labels)
         How often one label (row) was followed by another (column) in training.
     start_counts_ : int64 array of shape (n_labels,)
@@ -75,18 +50,44 @@ class BaseLabeler(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Around the work of `fit`: where it fails, the estimator is again what it was before."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> Self:
+        """Convert and check what `fit` was given, then learn; a failure leaves the estimator as it was."""
         with unchanged_on_failure(self):
-            yield
+            result = self._learn(self._read_training(X, y, sample_weight, lengths))
+        if result is not None:
+            result.conclude()
+        return self
+
+    def _fit_prepared(self, data: TrainingData) -> Self:
+        """Learn from data that were converted and checked before, by a meta-learner."""
+        with unchanged_on_failure(self):
+            self.vectorizer_ = None
+            self.n_features_in_ = data.X.n_features
+            self._set_labels(data)
+            result = self._learn(data)
+        if result is not None:
+            result.conclude()
+        return self
+
+    def _learn(self, data: TrainingData) -> FitResult | None:
+        """Learn from prepared data: the hook of every labeler.
+
+        A labeler that iterates returns the result of its fit, already stored; whoever called this raises a
+        pending interrupt or warns, by ``result.conclude()``.
+        """
+        raise NotImplementedError
+
+    def _set_labels(self, data: TrainingData) -> None:
+        """Set the attributes that follow from the labels."""
+        self.classes_ = data.classes
+        self.transition_counts_, self.start_counts_ = data.count_transitions()
 
     def _new_vectorizer(self) -> Any:
-        """What turns symbolic X into numbers."""
+        """Return what turns symbolic X into numbers."""
         return SequenceVectorizer()
 
     def _allows_missing(self) -> bool:
-        """Whether NaN may stand for a missing number in X; the labeler then looks for infinity."""
+        """Return whether NaN may stand for a missing number; the labeler then refuses infinity itself."""
         return False
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
@@ -96,11 +97,17 @@ class BaseLabeler(BaseEstimator):
             y, sequences.offsets, stacked=not layout.is_list, partial=self._accepts_partial_labels
         )
         weights, step_weights = sequence_weights(sample_weight, sequences.offsets)
-        self.classes_ = labels.classes
-        self.transition_counts_, self.start_counts_ = _count_labels(
-            labels.codes, sequences.offsets, labels.classes.size
+        data = TrainingData(
+            sequences,
+            labels.codes,
+            labels.classes,
+            labels.allowed,
+            weights,
+            step_weights,
+            sample_weight is not None,
         )
-        return TrainingData(sequences, labels.codes, labels.allowed, weights, step_weights)
+        self._set_labels(data)
+        return data
 
     def _read_training_features(self, X: Any, y: Any, lengths: Any) -> tuple[Sequences, Layout]:
         """Convert and check the X that `fit` was given, beside some y."""
@@ -172,28 +179,33 @@ class BaseLabeler(BaseEstimator):
         y : list of label sequences
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
         lengths : list of int, optional
-            Steps per sequence, where X is one stacked matrix.
+            Steps per sequence, if X is one stacked matrix.
         """
         sequences, layout = self._read(X, lengths)
         gold = self._read_labels(y, sequences, layout).codes
-        predicted = self._predict_codes(sequences)
+        predicted = self._predict(sequences)
         _, weights = sequence_weights(sample_weight, sequences.offsets)
         if weights.size == 0:
             raise InputError("there is no step to score")
         return float(np.average(gold == predicted, weights=weights))
 
-    def _predict_codes(self, X: Sequences) -> NDArray[np.int64]:
-        raise NotImplementedError  # every concrete labeler has its own decoder
+    def _predict(self, X: Sequences) -> NDArray[np.int64]:
+        """Return the label codes of prepared data."""
+        raise NotImplementedError
 
 
-def _count_labels(
-    codes: NDArray[np.int64], offsets: NDArray[np.int64], n_labels: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Transitions and first labels of the training data, as far as they are known."""
-    inside = np.ones(codes.size, dtype=bool)
-    inside[offsets[:-1]] = False
-    before, after = np.roll(codes, 1)[inside], codes[inside]
-    known = (before >= 0) & (after >= 0)
-    pairs = np.bincount(before[known] * n_labels + after[known], minlength=n_labels * n_labels)
-    first = codes[offsets[:-1]]
-    return pairs.reshape(n_labels, n_labels), np.bincount(first[first >= 0], minlength=n_labels)
+def fit_prepared(labeler: Any, data: TrainingData) -> Any:
+    """Fit a labeler on prepared data; by its public `fit` if it cannot learn from them directly."""
+    if isinstance(labeler, BaseLabeler) and type(labeler)._learn is not BaseLabeler._learn:
+        labeler._validate_params()
+        return labeler._fit_prepared(data)
+    weights = data.sample_weight
+    options = {} if weights is None else {"sample_weight": weights}
+    return labeler.fit(data.X, data.X.split(data.classes[data.codes]), **options)
+
+
+def predict_prepared(labeler: Any, X: Sequences, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the labels of prepared data, as codes among ``classes``."""
+    if isinstance(labeler, BaseLabeler):
+        return np.searchsorted(classes, labeler.classes_)[labeler._predict(X)]
+    return np.searchsorted(classes, np.concatenate([classes[:0], *labeler.predict(X)]))

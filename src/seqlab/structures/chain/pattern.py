@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.structures import _kernels
+from seqlab.structures.chain._kernels import pattern as kernels
 
 Floats = NDArray[np.float64]
 # Columns up to which a bit for every pair is less memory than the data themselves.
@@ -59,9 +59,9 @@ class FeaturePattern:
         rows = np.arange(X.shape[0]) if rows is None else rows
         arrays = X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns
         if min_count <= 1 and n_columns <= MAX_BITS:
-            starts, columns = _kernels.seen_pairs(*arrays)
+            starts, columns = kernels.seen_pairs(*arrays)
         else:
-            starts, columns = _kernels.observed_pairs(*arrays, min_count)
+            starts, columns = kernels.observed_pairs(*arrays, min_count)
         return cls(X.shape[1], n_columns, starts, columns)
 
     @property
@@ -94,9 +94,9 @@ class FeaturePattern:
         """``out += X[first:last]' residual``, on the weights of the pattern."""
         if self.columns is None:
             rows = out.reshape(self.n_features, self.n_columns)
-            _kernels.scatter_rows(X.indptr, X.indices, X.data, residual, first, last, rows)
+            kernels.scatter_rows(X.indptr, X.indices, X.data, residual, first, last, rows)
         else:
-            _kernels.scatter(
+            kernels.scatter(
                 X.indptr, X.indices, X.data, self.starts, self.columns, residual, first, last, out
             )
 
@@ -105,9 +105,7 @@ class FeaturePattern:
     ) -> None:
         """Add the summed features of rows with the given columns to ``out``."""
         starts, columns = self.explicit()
-        _kernels.add_observed(
-            X.indptr, X.indices, X.data, starts, columns, codes, step_weights, out
-        )
+        kernels.add_observed(X.indptr, X.indices, X.data, starts, columns, codes, step_weights, out)
 
     def fired(self, X: sp.csr_matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each stored entry of X, the weight it fires with its row's column (-1: none)."""
@@ -116,7 +114,7 @@ class FeaturePattern:
             index = X.indices.astype(np.int64) * self.n_columns + column
             return np.where(column >= 0, index, -1)
         out = np.empty(X.nnz, dtype=np.int64)
-        _kernels.weight_indices(X.indptr, X.indices, self.starts, self.columns, codes, out)
+        kernels.weight_indices(X.indptr, X.indices, self.starts, self.columns, codes, out)
         return out
 
 
@@ -128,10 +126,10 @@ def emit(X: sp.csr_matrix, coef: Any, first: int, last: int) -> Floats:
     out = np.empty((last - first, coef.shape[0]))
     if sp.issparse(coef):
         coef = coef if coef.format == "csc" else coef.tocsc()
-        _kernels.emit(
+        kernels.emit(
             X.indptr, X.indices, X.data, coef.indptr, coef.indices, coef.data, first, last, out
         )
     else:
         rows = np.ascontiguousarray(coef.T, dtype=np.float64)
-        _kernels.emit_rows(X.indptr, X.indices, X.data, rows, first, last, out)
+        kernels.emit_rows(X.indptr, X.indices, X.data, rows, first, last, out)
     return out

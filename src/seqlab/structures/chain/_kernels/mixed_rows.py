@@ -1,5 +1,7 @@
 """Kernels of `MixedRows`: emission and its transpose over dense rows and single weights.
 
+``steps`` is the `RowArrays` of the data.
+
 Features with weights for many labels have dense rows, which are summed in vector registers. The others are
 listed weight by weight, as one (weight, column) pair per label: a flat list has no short inner loop with an
 unpredictable end. If every value is 1, as in text, ``dense_value`` and ``pair_value`` have size 0 and
@@ -52,11 +54,9 @@ def count_split(indptr, indices, plan, first, last, n_dense, n_pairs):
 
 
 @njit(nogil=True, cache=True)
-def fill_split(
-    indptr, indices, data, plan, columns, first, last,
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-):  # fmt: skip
+def fill_split(indptr, indices, data, plan, columns, first, last, steps):
     """Write the dense features and the pairs of the rows ``first:last``."""
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     unit = dense_value.size == 0 and pair_value.size == 0
     d, q = np.int64(dense_ptr[first]), np.int64(pair_ptr[first])
     for t in range(first, last):
@@ -78,15 +78,13 @@ def fill_split(
 
 
 @njit(nogil=True, cache=True)
-def emit_mixed(
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    rows, weights, scale, n_labels, first, last, out,
-):  # fmt: skip
+def emit_mixed(steps, rows, weights, scale, n_labels, first, last, out):
     """Write the scores of the steps ``first:last`` into ``out[:last - first]``, ``-inf`` into the padding.
 
     ``rows`` (n_dense, width) holds the weights of dense features, ``weights`` those of all pairs, which are
     multiplied by ``scale``.
     """
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     unit = pair_value.size == 0
     for t in range(first, last):
         sum_rows(
@@ -105,14 +103,12 @@ def emit_mixed(
 
 
 @njit(nogil=True, cache=True)
-def scatter_mixed(
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    residual, place, first, last, rows, weights, scale,
-):  # fmt: skip
+def scatter_mixed(steps, residual, place, first, last, rows, weights, scale):
     """``weights[f, c] += scale * sum_t x[t, f] * residual[place + t - first, c]``.
 
     The sums of dense features are added to ``rows``, without the scale.
     """
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     unit = pair_value.size == 0
     for t in range(first, last):
         at = place + t - first
@@ -130,11 +126,9 @@ def scatter_mixed(
 
 
 @njit(nogil=True, cache=True)
-def add_gold(
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    codes, step_weights, first, last, rows, weights,
-):  # fmt: skip
+def add_gold(steps, codes, step_weights, first, last, rows, weights):
     """Add the observed features of the steps ``first:last``: `scatter_mixed` of a 1 at each gold label."""
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     for t in range(first, last):
         code, weight = codes[t], step_weights[t]
         for k in range(dense_ptr[t], dense_ptr[t + 1]):

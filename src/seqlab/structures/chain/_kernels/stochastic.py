@@ -15,26 +15,25 @@ from numba import njit
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
-from seqlab.structures._likelihood_kernel import add_gold_score, load_group
-from seqlab.structures._mixed_kernels import scatter_mixed
+from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
+from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
 
 
 @njit(nogil=True, cache=True)
 def sgd_pass(
-    order, offsets,
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    dense_pace, rows, weights, n_labels,
-    pairwise, pairwise_pace, boundary, start, end, boundary_pace,
+    order, offsets, steps, paces, tables, n_labels, pairwise_pace, boundary, boundary_pace,
     codes, miss_cost, sequence_weights, decay, rate, step, scale,
 ):  # fmt: skip
-    """Visit sequences in the given order; all weights move in place (``weights`` divided by ``scale``).
+    """Visit sequences in the given order; all weights move in place (state weights divided by ``scale``).
 
-    ``dense_pace`` holds the values of dense features times their share of the rate, ``pairwise_pace``
-    (n_labels, n_labels) and ``boundary_pace`` (2, n_labels) the shares of the others: 0 for no weight.
+    ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``paces`` is ``steps`` with the
+    values of dense features times their share of the rate; ``pairwise_pace`` (n_labels, n_labels) and
+    ``boundary_pace`` (2, n_labels) are the shares of the others: 0 for no weight.
 
-    Returns the step counter, the new scale and the sum of the log-losses met on the way, infinite where the
+    Returns the step counter, the new scale and the weighted sum of the log-losses on the way, infinite if the
     passes diverge or a chain is too long for them.
     """
+    rows, weights, pairwise = tables.dense, tables.state, tables.pairwise[0]
     width = rows.shape[1]
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
@@ -48,29 +47,25 @@ def sgd_pass(
     space, products = group_space(longest, unary), np.zeros((width * width, LANES))
     exp_pairwise = np.zeros((width, width))
     exp_transposed = np.zeros((width, width))
-    transitions = np.zeros((width, width))
-    bounds, log_z, lane_weights = (
-        np.zeros(LANES + 1, dtype=np.int64),
-        np.empty(LANES),
-        np.ones(LANES),
-    )
+    transitions, labels_only = np.zeros((width, width)), np.empty((n_labels, n_labels))
+    bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    log_z, gold = np.empty(LANES), np.empty(LANES)
     total = 0.0
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets,
-            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, weights, n_labels, scale, start, end, codes, miss_cost, bounds, unary,
+            group, offsets, steps, tables, n_labels, scale, codes, miss_cost, bounds, unary
         )  # fmt: skip
-        pair_shift, pair_spread = exp_matrix(pairwise, exp_pairwise, exp_transposed)
+        for a in range(n_labels):
+            for b in range(n_labels):
+                labels_only[a, b] = pairwise[a, b]
+        pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
-        gold = 0.0
         for c in range(group.size):
             begin, n_steps = offsets[group[c]], bounds[c + 1] - bounds[c]
-            gold = add_gold_score(gold, unary, bounds[c], pairwise, codes, begin, n_steps)
-        total -= gold
+            gold[c] = gold_score(unary, bounds[c], pairwise, codes, begin, n_steps)
         for a in range(width):
             for b in range(width):
                 transitions[a, b] = 0.0
@@ -82,7 +77,7 @@ def sgd_pass(
             return step, scale, np.inf
         fold_products(products, exp_pairwise, transitions)
         for c in range(group.size):
-            total += log_z[c]
+            total += lane_weights[c] * (log_z[c] - gold[c])
         if not np.isfinite(total):
             return step, scale, total
         speed = rate / (1.0 + decay * rate * step)
@@ -98,13 +93,12 @@ def sgd_pass(
                 if t > 0:
                     transitions[codes[begin + t - 1], codes[begin + t]] -= weight
             scatter_mixed(
-                dense_ptr, dense_row, dense_pace, pair_ptr, pair_weight, pair_column, pair_value,
-                node, place, begin, begin + n_steps, rows, weights, 1.0 / scale,
+                paces, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale
             )  # fmt: skip
             if boundary:
                 for j in range(n_labels):
-                    start[j] += boundary_pace[0, j] * node[place, j]
-                    end[j] += boundary_pace[1, j] * node[place + n_steps - 1, j]
+                    tables.start[j] += boundary_pace[0, j] * node[place, j]
+                    tables.end[j] += boundary_pace[1, j] * node[place + n_steps - 1, j]
         for a in range(n_labels):
             for b in range(n_labels):
                 pairwise[a, b] -= speed * (transitions[a, b] * pairwise_pace[a, b])

@@ -1,8 +1,8 @@
 """ChainLabeler: everything a labeler can answer once it has chain scores.
 
-A chain model implements one hook, `_chain_scores`, which gives the `ChainScores` of a run of
-sequences; prediction, n-best, max-marginals, probabilities and constraints follow from it. Work
-goes block by block, so that memory stays bounded and threads share it.
+A chain model implements `_block_scores`, which returns the `ChainScores` of a block of sequences;
+prediction, n-best, max-marginals, probabilities and constraints follow from it. Work goes block by
+block, so that memory stays bounded and threads share it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.sparse_state import pack_sparse, unpack_sparse
 from seqlab.data.tags import scheme_mask
 from seqlab.inference import (
@@ -30,22 +30,26 @@ from seqlab.inference import (
     path_scores,
     viterbi,
 )
-from seqlab.models._base import BaseLabeler
+from seqlab.models.base import BaseLabeler
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
-# Doubles of scores that a block may hold (2 MB): large against the cost of a block, small enough to come
-# from memory that was used before, and to stay near the processor.
+# Doubles of scores that a block may hold (2 MB): large compared with the overhead of a block, small enough to
+# stay in the cache and to reuse memory.
 BLOCK_DOUBLES = 1 << 18
-# Share of malformed tags in training above which the labels are taken to follow another scheme.
+# Share of malformed tags in training above which the labels are assumed to follow another scheme.
 MALFORMED = 0.02
 
 
 class ChainLabeler(BaseLabeler):
     """A labeler whose answers come from chain inference."""
 
-    def _chain_scores(self, X: Sequences) -> Callable[[int, int], ChainScores]:
-        """Return the function that scores sequences first..last of X."""
-        raise NotImplementedError  # the hook of every concrete chain model
+    def _prepare_scoring(self, X: Sequences) -> Any:
+        """Return what the blocks of X share, for example weights laid out for it; nothing by default."""
+        return None
+
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
+        """Return the scores of a block; the hook of every chain model."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         return pack_sparse(super().__getstate__())
@@ -63,19 +67,19 @@ class ChainLabeler(BaseLabeler):
         ----------
         X : see `fit`
         lengths : list of int, optional
-            Steps per sequence, where X is one stacked matrix.
+            Steps per sequence, if X is one stacked matrix.
         constraints : str, Mask or list, optional
             What labelings may look like: the name of a tag scheme ("IOB2": never an invalid
             sequence of tags), a `seqlab.inference.Mask`, or, as a list shaped like ``y``, what is
-            already known of the labels (``None`` where nothing is, a set where several are possible).
+            already known of the labels (``None`` if nothing is, a set if several are possible).
 
         Returns
         -------
-        list of arrays of labels, or one stacked array where X is stacked
+        list of arrays of labels, or one stacked array if X is stacked
         """
         sequences, layout = self._read(X, lengths)
         mask = self._mask(constraints, sequences, layout)
-        codes = self._predict_codes(sequences, mask)
+        codes = self._predict(sequences, mask)
         return layout.restore(decode_labels(codes, self.classes_), sequences.offsets)
 
     def predict_nbest(
@@ -87,12 +91,12 @@ class ChainLabeler(BaseLabeler):
         ----------
         X, lengths, constraints : see `predict`
         n : int
-            Labelings wanted; fewer are returned where fewer exist.
+            Labelings wanted; fewer are returned if fewer exist.
 
         Returns
         -------
         list of lists of (labels, score)
-            The score is the log-probability of the labeling where the model is a distribution,
+            The score is the log-probability of the labeling if the model is a distribution,
             else the model's own score.
         """
         if not isinstance(n, Integral) or n < 1:
@@ -121,7 +125,7 @@ class ChainLabeler(BaseLabeler):
 
         Returns
         -------
-        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+        list of arrays of shape (n_steps, n_labels), or one stacked array if X is stacked
             Columns in the order of ``classes_``.
         """
         sequences, layout = self._read(X, lengths)
@@ -129,11 +133,11 @@ class ChainLabeler(BaseLabeler):
         blocks = self._run(sequences, lambda s, local, _: max_marginals(s, mask=local), mask)
         return layout.restore(_stack(blocks, self.classes_.size), sequences.offsets)
 
-    def _predict_codes(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+    def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
         blocks = self._run(X, lambda s, local, _: viterbi(s, mask=local).labels, mask)
         return np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
 
-    def _node_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
+    def _predict_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
         blocks = self._run(X, lambda s, local, _: marginals(s, mask=local).node, mask)
         return _stack(blocks, self.classes_.size)
 
@@ -143,32 +147,32 @@ class ChainLabeler(BaseLabeler):
         answer: Callable[[ChainScores, Mask | None, slice], Any],
         mask: Mask | None,
     ) -> list[Any]:
-        """Answers block by block, in order; ``answer`` takes scores, mask and steps of a block."""
-        scores_of = self._chain_scores(X)
+        """Return answers block by block, in order; ``answer`` takes scores, mask and steps of a block."""
+        prepared = self._prepare_scoring(X)
         n_labels = self.classes_.size
         per_step = n_labels * n_labels if self._pairwise_per_step() else n_labels
-        # Sequences are answered one by one, so that blocks may be as small as the threads want them.
+        # The answer for a sequence does not depend on its block: blocks may be as small as threads need them.
         n_jobs = getattr(self, "n_jobs", None)
         n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
         if n_threads > 1:
             work = max(1, min(work, X.n_steps * per_step // (2 * n_threads)))
         max_blocks = max(len(X), 1)
         if not self._pairwise_per_step() and X.n_steps * per_step <= len(X) * BLOCK_DOUBLES:
-            max_blocks = max(len(X) // 2, n_threads)  # Viterbi does well with two to take in turns
+            max_blocks = max(len(X) // 2, n_threads)  # Viterbi is faster on two sequences at a time
         bounds = block_bounds(X.offsets, per_step, block_work=work, max_blocks=max_blocks)
 
         def block(b: int) -> Any:
-            first, last = int(bounds[b]), int(bounds[b + 1])
-            steps = slice(int(X.offsets[first]), int(X.offsets[last]))
+            part = X.block(int(bounds[b]), int(bounds[b + 1]))
             try:
-                return answer(scores_of(first, last), _cut(mask, steps), steps)
+                scores = self._block_scores(part, prepared)
+                return answer(scores, cut_mask(mask, part.steps), part.steps)
             except PlacedError as error:
-                raise error.shifted(first) from None
+                raise error.shifted(part.first) from None
 
         return run_blocks(block, bounds.size - 1, n_jobs)
 
     def _pairwise_per_step(self) -> bool:
-        """Whether the pairwise scores of the model differ from step to step."""
+        """Return whether the pairwise scores of the model differ from step to step."""
         return False
 
     def _mask(self, constraints: Any, X: Sequences, layout: Any) -> Mask | None:
@@ -193,7 +197,7 @@ class ChainLabeler(BaseLabeler):
         return Mask(steps=steps)
 
     def _scheme(self, scheme: str) -> Mask:
-        """The mask of a tag scheme; an error where it would forbid every label but one."""
+        """Return the mask of a tag scheme; raise an error if it would forbid every label but one."""
         legal = scheme_mask(self.classes_.tolist(), scheme)
         usable = _reachable(legal.start, legal.transitions) & _reachable(
             legal.end, legal.transitions.T
@@ -220,7 +224,7 @@ class ChainLabeler(BaseLabeler):
 
 
 def _reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Labels that some path from a first label comes to."""
+    """Return the labels that some path from a first label reaches."""
     reached = first.copy()
     for _ in range(reached.size):
         further = reached | (reached[:, None] & transitions).any(axis=0)
@@ -243,12 +247,12 @@ class ProbabilisticChainMixin:
 
         Returns
         -------
-        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+        list of arrays of shape (n_steps, n_labels), or one stacked array if X is stacked
             Columns in the order of ``classes_``.
         """
         sequences, layout = self._read(X, lengths)  # type: ignore[attr-defined]
         mask = self._mask(constraints, sequences, layout)  # type: ignore[attr-defined]
-        node = self._node_marginals(sequences, mask)  # type: ignore[attr-defined]
+        node = self._predict_marginals(sequences, mask)  # type: ignore[attr-defined]
         return layout.restore(node, sequences.offsets)
 
 
@@ -258,8 +262,8 @@ class DistributionMixin(ProbabilisticChainMixin):
     def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> NDArray[np.float64]:
         """Log-probability of each given labeling.
 
-        A labeling with a label that was not seen in training has probability 0 (``-inf``). Where
-        labels are unknown or partly known, the probability is of all labelings that agree.
+        A labeling with a label that was not seen in training has probability 0 (``-inf``). If labels
+        are unknown or partly known, the probability is that of all labelings that agree.
 
         Parameters
         ----------
@@ -295,8 +299,8 @@ def _stack(blocks: list[Any], n_columns: int) -> NDArray[np.float64]:
     return np.concatenate([np.zeros((0, n_columns)), *blocks])
 
 
-def _cut(mask: Mask | None, steps: slice) -> Mask | None:
-    """The part of a mask that belongs to a run of steps."""
+def cut_mask(mask: Mask | None, steps: slice) -> Mask | None:
+    """Return the part of a mask that belongs to some steps."""
     if mask is None or mask.steps is None:
         return mask
     return Mask(mask.steps[steps], mask.transitions, mask.start, mask.end)

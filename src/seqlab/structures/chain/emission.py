@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import padded_width
-from seqlab.structures import _table_kernels
+from seqlab.structures.chain._kernels import emission as kernels
 
 Floats = NDArray[np.float64]
 # Labels from which on a feature gets a dense row, as a share of all. Less than for training, where the list
@@ -39,19 +39,15 @@ class EmissionTable:
         self._numbered = np.empty(X.nnz, dtype=np.int32)
         numbers = np.zeros(n_features, dtype=np.int32)
         features = np.empty(min(X.nnz, n_features), dtype=np.int32)
-        n_lines = _table_kernels.number_features(
-            X.indices[: X.nnz], numbers, features, self._numbered
-        )
+        n_lines = kernels.number_features(X.indices[: X.nnz], numbers, features, self._numbered)
         self._columns, self._weights = coef.indices, coef.data
-        min_dense = max(_table_kernels.IN_LINE + 1, int(DENSE_SHARE * self.n_labels))
+        min_dense = max(kernels.IN_LINE + 1, int(DENSE_SHARE * self.n_labels))
         first, count = np.empty(n_lines, dtype=np.int64), np.empty(n_lines, dtype=np.int32)
-        n_dense = _table_kernels.find_weights(
-            features[:n_lines], coef.indptr, min_dense, first, count
-        )
+        n_dense = kernels.find_weights(features[:n_lines], coef.indptr, min_dense, first, count)
         self._rows = np.zeros((n_dense, padded_width(self.n_labels)))
-        self._lines = _aligned(n_lines, 1 + _table_kernels.IN_LINE)
+        self._lines = _aligned(n_lines, 1 + kernels.IN_LINE)
         self._values = self._lines.view(np.float64)
-        _table_kernels.fill_lines(
+        kernels.fill_lines(
             first, count, self._columns, self._weights, min_dense,
             self._rows, self._lines, self._values,
         )  # fmt: skip
@@ -59,7 +55,7 @@ class EmissionTable:
     def emit(self, first: int, last: int) -> Floats:
         """Scores of rows first..last, shape (last - first, n_labels)."""
         out = np.empty((last - first, self.n_labels))
-        _table_kernels.emit_lines(
+        kernels.emit_lines(
             self._X.indptr, self._numbered, self._X.data, self._lines, self._values,
             self._columns, self._weights, self._rows, first, last, out,
         )  # fmt: skip

@@ -18,25 +18,24 @@ from numba import njit
 from seqlab.inference.kernels.beam import beam_one, beam_workspace
 from seqlab.inference.kernels.dense import longest
 from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
-from seqlab.structures._mixed_kernels import emit_mixed
+from seqlab.structures.chain._kernels.mixed_rows import emit_mixed
 
 
 @njit(nogil=True, cache=True)
 def perceptron_pass(
-    order, offsets, codes, sequence_weights,
-    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-    rows, row_sum, row_mask, state, state_sum,
-    n_labels, has_transition, pairwise3, pairwise_sum, boundary, start, start_sum, end, end_sum,
-    step, beam_width, early, predicted, updated,
+    order, offsets, codes, sequence_weights, steps, now, sums, row_mask, n_labels, has_transition,
+    boundary, step, beam_width, early, predicted, updated,
 ):  # fmt: skip
     """Run one epoch; weights and sums change in place.
 
-    Weights lie as in `MixedRows` (dense features in ``rows``, ``row_mask`` 1 where a weight exists), labels
-    are padded to the width of the rows. ``beam_width`` 0 means exact.
-    ``predicted`` (n_steps,) receives the labels decoded, ``updated``
-    (n_sequences,) which sequences changed the weights. Returns the number of wrong labels and the
-    step counter.
+    ``steps`` is the `RowArrays` of the data, ``now`` and ``sums`` are `WeightTables`. ``row_mask`` is 1 at
+    the entries of dense rows that are weights. ``beam_width`` 0 means exact. ``predicted`` (n_steps,)
+    receives the labels decoded, ``updated`` (n_sequences,) which sequences changed the weights. Returns the
+    number of wrong labels and the step counter.
     """
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
+    rows, state, pairwise3, start, end = now
+    row_sum, state_sum, pairwise_sum, start_sum, end_sum = sums
     width = pairwise3.shape[1]
     n_rows = longest(offsets, 0, offsets.size - 1)
     unit = dense_value.size == 0 and pair_value.size == 0
@@ -50,10 +49,7 @@ def perceptron_pass(
     n_wrong = 0
     for i in order:
         t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
-        emit_mixed(
-            dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value,
-            rows, state, 1.0, n_labels, t0, t0 + n_steps, unary,
-        )  # fmt: skip
+        emit_mixed(steps, rows, state, 1.0, n_labels, t0, t0 + n_steps, unary)
         for t in range(n_steps):
             gold[t] = codes[t0 + t]
         n_done = n_steps
@@ -99,11 +95,11 @@ def perceptron_pass(
                     before, decoded = gold[t - 1], labels[t - 1]
                     if has_transition[before, y]:
                         pairwise3[0, before, y] += a
-                        pairwise_sum[before, y] += late
+                        pairwise_sum[0, before, y] += late
                         transposed[y, before] = pairwise3[0, before, y]
                     if has_transition[decoded, z]:
                         pairwise3[0, decoded, z] -= a
-                        pairwise_sum[decoded, z] -= late
+                        pairwise_sum[0, decoded, z] -= late
                         transposed[z, decoded] = pairwise3[0, decoded, z]
             if boundary:
                 start[gold[0]] += a

@@ -2,7 +2,7 @@
 
 The same numbers as the CSR matrix and the pattern, in the layout that training passes read fastest:
 each step lists its dense features (those that go with many labels) by row number and the others weight by
-weight. See `_mixed_kernels` for what this buys.
+weight. See `_kernels.mixed_rows` for what this buys.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import padded_width
-from seqlab.structures import _mixed_kernels
-from seqlab.structures.pattern import FeaturePattern
+from seqlab.structures.chain._kernels import mixed_rows as kernels
+from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.utils.threads import run_blocks
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class MixedRows:
         n_labels = pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        plan, self.n_dense = _mixed_kernels.feature_plan(counts, starts, min_dense(n_labels))
+        plan, self.n_dense = kernels.feature_plan(counts, starts, min_dense(n_labels))
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
@@ -83,7 +83,7 @@ class MixedRows:
         n_dense, n_pairs = np.zeros((2, n_rows), dtype=np.int64)
 
         def count(first: int, last: int) -> None:
-            _mixed_kernels.count_split(X.indptr, X.indices, plan, first, last, n_dense, n_pairs)
+            kernels.count_split(X.indptr, X.indices, plan, first, last, n_dense, n_pairs)
 
         self._in_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
@@ -100,9 +100,7 @@ class MixedRows:
         )
 
         def fill(first: int, last: int) -> None:
-            _mixed_kernels.fill_split(
-                X.indptr, X.indices, X.data, plan, columns, first, last, *arrays
-            )
+            kernels.fill_split(X.indptr, X.indices, X.data, plan, columns, first, last, arrays)
 
         self._in_parts(fill)
         return arrays
@@ -129,7 +127,7 @@ class MixedRows:
 
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
-            _mixed_kernels.add_gold(*self.arrays, codes, step_weights, first, last, rows, weights)
+            kernels.add_gold(self.arrays, codes, step_weights, first, last, rows, weights)
             self.gather(rows, weights)
             return weights
 
@@ -137,18 +135,6 @@ class MixedRows:
         for part in others:
             total += part
         return total
-
-    def pad_pairwise(self, transitions: Floats) -> Floats:
-        """Transition scores as the kernels take them, shape (1, width, width)."""
-        out = np.zeros((1, self.width, self.width))
-        out[0, : self.n_labels, : self.n_labels] = transitions
-        return out
-
-    def pad_labels(self, vector: Floats) -> Floats:
-        """Scores of labels, padded, shape (width,)."""
-        out = np.zeros(self.width)
-        out[: self.n_labels] = vector
-        return out
 
 
 def min_dense(n_labels: int) -> float:

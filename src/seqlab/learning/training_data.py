@@ -1,0 +1,115 @@
+"""TrainingData: what a labeler learns from, converted and checked once.
+
+`fit` converts what the user gives and passes it to `_learn`; a meta-learner prepares it once and passes parts
+of it, or the same X with other labels, to many inner learners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.labels import sequence_weights
+from seqlab.data.sequences import Sequences
+
+
+@dataclass(slots=True)
+class TrainingData:
+    """What a labeler learns from, in the internal form.
+
+    Parameters
+    ----------
+    X : Sequences
+        No sequence is empty.
+    codes : int64 array of shape (n_steps,)
+        Label codes; negative where ``allowed`` says what is known.
+    classes : array of shape (n_labels,)
+        The labels, sorted.
+    allowed : boolean array of shape (n_steps, n_labels) or None
+        Possible labels of each step, if some are not known.
+    sequence_weights : array of shape (n_sequences,)
+    step_weights : array of shape (n_steps,)
+    is_weighted : bool
+        Whether weights were given.
+    groups : array of shape (n_sequences,) or None
+        Sequences of one group stay together when a meta-learner splits the data.
+    """
+
+    X: Sequences
+    codes: NDArray[np.int64]
+    classes: NDArray[Any]
+    allowed: NDArray[np.bool_] | None
+    sequence_weights: NDArray[np.float64]
+    step_weights: NDArray[np.float64]
+    is_weighted: bool = False
+    groups: NDArray[Any] | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.classes.size)
+
+    def with_labels(self, codes: NDArray[np.int64], classes: NDArray[Any]) -> TrainingData:
+        """Return the same sequences with other labels, all known."""
+        return replace(self, codes=codes, classes=classes, allowed=None)
+
+    def with_features(self, X: Sequences) -> TrainingData:
+        """Return the same labels with other features."""
+        return replace(self, X=X)
+
+    def part(self, chosen: NDArray[np.int64]) -> TrainingData:
+        """Return some of the sequences; ``classes`` are the labels that occur in them."""
+        X, offsets = self.X[chosen], self.X.offsets
+        rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in chosen])
+        codes, classes = self.codes[rows], self.classes
+        allowed = None if self.allowed is None else self.allowed[rows]
+        if allowed is None:
+            present = np.unique(codes)
+            codes, classes = np.searchsorted(present, codes), classes[present]
+        return TrainingData(
+            X,
+            codes,
+            classes,
+            allowed,
+            self.sequence_weights[chosen],
+            self.step_weights[rows],
+            self.is_weighted,
+            None if self.groups is None else self.groups[chosen],
+        )
+
+    def cut(self, offsets: NDArray[np.int64]) -> TrainingData:
+        """Return the same steps, cut into other sequences; each weighs the mean of its steps."""
+        X = Sequences(self.X.matrix, offsets, feature_names=self.X.feature_names)
+        weights, _ = sequence_weights(self.step_weights, offsets)
+        return replace(self, X=X, sequence_weights=weights, groups=None)
+
+    @property
+    def sample_weight(self) -> Any:
+        """Weights as `fit` takes them: None, one per sequence, or a list of weights per step."""
+        if not self.is_weighted:
+            return None
+        repeated = np.repeat(self.sequence_weights, self.X.lengths)
+        if np.array_equal(repeated, self.step_weights):
+            return self.sequence_weights
+        return self.X.split(self.step_weights)
+
+    def count_transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count transitions and first labels, as far as they are known.
+
+        Returns
+        -------
+        transitions : array of shape (n_labels, n_labels)
+        starts : array of shape (n_labels,)
+        """
+        codes, offsets, n_labels = self.codes, self.X.offsets, self.n_labels
+        inside = np.ones(codes.size, dtype=bool)
+        inside[offsets[:-1]] = False
+        before, after = np.roll(codes, 1)[inside], codes[inside]
+        known = (before >= 0) & (after >= 0)
+        pairs = np.bincount(before[known] * n_labels + after[known], minlength=n_labels * n_labels)
+        first = codes[offsets[:-1]]
+        starts = np.bincount(first[first >= 0], minlength=n_labels)
+        return pairs.reshape(n_labels, n_labels), starts

@@ -1,0 +1,139 @@
+"""Warm start: a few stochastic passes before the batch solver.
+
+Batch quasi-Newton methods spend most of their passes on getting near the optimum, and stochastic gradient
+descent is at its best there. A few passes, the mean of the iterates of the last one (Polyak averaging),
+and the diagonal of the Hessian at that point are what the batch solver needs to finish in ten or twenty
+passes of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.learning.likelihood import Likelihood, PenalisedObjective
+from seqlab.optim import FitState
+from seqlab.structures.protocol import StochasticPasses, StochasticSupport
+from seqlab.utils.linalg import dot
+
+Floats = NDArray[np.float64]
+
+# Passes continue while each lowers the running loss (with the penalty) by 3 %: then the mean is a few percent
+# above the optimum, near enough for the curvature to hold.
+MIN_PASSES, MAX_PASSES = 2, 30
+MAX_RATIO = 0.97
+N_SAMPLE = 400  # sequences on which the rate is tried
+RATE = 0.1
+MAX_HALVINGS = 30
+# Below this c2, for features of mean square 1, the root of the curvature is the better preconditioner.
+WEAK_PENALTY = 0.05
+# With less data, or less work per pass, a batch solver ends sooner than the stochastic passes would.
+MIN_SEQUENCES = 200
+MIN_WORK = 2_000_000
+
+
+class WarmStart:
+    """Stochastic passes over a penalised likelihood.
+
+    Parameters
+    ----------
+    objective : PenalisedObjective
+        Of the data term.
+    term : Likelihood
+    support : StochasticSupport
+        What the structure offers.
+    """
+
+    def __init__(
+        self, objective: PenalisedObjective, term: Likelihood, support: StochasticSupport
+    ) -> None:
+        self.objective, self.term, self.support = objective, term, support
+
+    def states(
+        self,
+        batch: Callable[[Floats, int, Floats | None], Iterator[FitState]],
+        max_iter: int,
+        *,
+        sparse: bool = False,
+    ) -> Iterator[FitState]:
+        """Yield the states of a batch solver that begins at a warm start.
+
+        ``batch(w, max_iter, preconditioner)`` yields the states of the solver that starts at ``w``. The first
+        state is that of zero weights: an interrupt during the stochastic passes leaves that model behind.
+        """
+        n_left = max(max_iter - 1, 0)  # the passes count as an iteration
+        zero, at_zero = np.zeros(self.term.n_params), self.term.value_at_zero()
+        info = {"gradient_norm": math.nan, "bound": math.inf}
+        yield FitState(zero, at_zero, math.inf, info=info)
+        w = self.find_start()
+        if w is not None:
+            loss, gradient = self.objective.loss_gradient(w)
+            if loss < at_zero:
+                yield from batch(w, n_left, self.preconditioner(w, gradient, sparse=sparse))
+                return
+        yield from batch(zero, n_left, None)
+
+    def find_start(self) -> Floats | None:
+        """Return weights near the optimum; None if the passes diverge.
+
+        The order of the sequences is drawn from a fixed seed: the same data give the same weights.
+        """
+        random = np.random.default_rng(0)
+        n_samples = len(self.term.bound.X)
+        passes = self._choose_rate(random.permutation(n_samples)[:N_SAMPLE])
+        before = math.inf
+        for n_done in range(1, MAX_PASSES + 1):
+            running_loss, mean = passes.run(random.permutation(n_samples))
+            running_loss += self.objective.c2 * dot(mean, mean)
+            if not math.isfinite(running_loss):
+                return None
+            if n_done >= MIN_PASSES and running_loss > MAX_RATIO * before:
+                break
+            before = running_loss
+        return mean
+
+    def preconditioner(self, w: Floats, gradient: Floats, *, sparse: bool = False) -> Floats:
+        """Return the Hessian's diagonal, or its root if that serves better.
+
+        Under a weak penalty the passes end far from the optimum, the model grows surer from there on, and the
+        curvature measured at ``w`` no longer holds: CoNLL-2000 with c2 = 0.01 then takes 79 evaluations with
+        the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. Under an L1 penalty
+        (``sparse``) the root is better too. The scale is such that the first step is as long as the diagonal
+        model of the objective suggests.
+        """
+        term = self.term
+        diagonal = self.support.curvature(w, term.varying_weights, term.costs)
+        diagonal = self.objective.add_curvature(diagonal)
+        weak = self.objective.c2 < WEAK_PENALTY * self.support.mean_square
+        powers = np.sqrt(diagonal) if weak or sparse else diagonal
+        step = gradient / powers
+        length = float(np.sum(step * step * diagonal)) / max(float(np.sum(step * gradient)), 1e-300)
+        return powers * length
+
+    def _choose_rate(self, sample: NDArray[np.int64]) -> StochasticPasses:
+        """Return passes at `RATE`, for features of size 1, halved until they reduce the loss of a sample."""
+        term = self.term
+        rate = RATE / self.support.mean_square
+        at_zero = term.value_at_zero(sample)
+        for _ in range(MAX_HALVINGS):
+            passes = self.support.stochastic_passes(
+                term.codes, term.weights, term.costs, self.objective.c2, rate
+            )
+            loss, _ = passes.run(sample)
+            if loss < at_zero:
+                break
+            rate *= 0.5
+        passes.restart()
+        return passes
+
+
+def is_worthwhile(term: Likelihood) -> bool:
+    """Return whether the data are large enough for a warm start to save time."""
+    return (
+        term.allowed is None
+        and len(term.bound.X) >= MIN_SEQUENCES
+        and term.bound.work_per_pass >= MIN_WORK
+    )

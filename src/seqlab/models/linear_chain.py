@@ -1,0 +1,94 @@
+"""LinearChainLabeler: what every labeler with one weight vector over a chain shares.
+
+The parameters that say which weights exist, binding the structure to the training data, storing the weights
+in readable form, and scoring with them. A new linear learner implements `_learn` alone.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from seqlab.data.sequences import SequenceBlock, Sequences
+from seqlab.inference import ChainScores
+from seqlab.learning import TrainingData
+from seqlab.models.chain_labeler import ChainLabeler
+from seqlab.structures.chain import (
+    BoundChain,
+    ChainStructure,
+    ChainWeights,
+    WeightSource,
+    chain_scores,
+)
+
+# Constraints of the parameters `all_states`, `all_transitions`, `min_freq` and `boundary`.
+STRUCTURE_CONSTRAINTS: dict[str, list[Any]] = {
+    "all_states": ["boolean"],
+    "all_transitions": ["boolean"],
+    "min_freq": [Interval(Real, 0, None, closed="left")],
+    "boundary": ["boolean"],
+}
+
+
+class LinearChainLabeler(ChainLabeler):
+    """A labeler whose scores are linear in features, transitions and boundaries.
+
+    Attributes
+    ----------
+    coef_ : array or CSC matrix of shape (n_labels, n_features)
+        Weights of the features; sparse if they are limited to pairs seen in training.
+    transitions_ : array of shape (n_labels, n_labels)
+        Weights from one label (row) to the next (column).
+    start_, end_ : arrays of shape (n_labels,)
+        Weights of the first and of the last label.
+    edge_coef_ : array or CSC matrix of shape (n_labels ** 2, n_features), or None
+        Weights of the features for pairs of labels.
+    """
+
+    all_states: bool
+    all_transitions: bool
+    min_freq: float
+    boundary: bool | str
+    edge_features = False
+    n_jobs: int | None
+    edge_coef_: Any = None
+
+    def _bind(self, data: TrainingData) -> BoundChain:
+        """Return the chain that the parameters and the training data call for, bound to the data."""
+        structure = ChainStructure.from_data(
+            data.X,
+            data.codes,
+            data.n_labels,
+            allowed=data.allowed,
+            all_states=self.all_states,
+            all_transitions=self.all_transitions,
+            min_freq=self.min_freq,
+            boundary=bool(self.boundary),
+            edge_features=self.edge_features,
+        )
+        return structure.bind(data.X, n_jobs=self.n_jobs)
+
+    def _store(self, structure: ChainStructure, w: NDArray[np.float64]) -> None:
+        """Store a parameter vector in readable form."""
+        weights = structure.weights(w)
+        self.coef_ = weights.coef
+        self.transitions_ = weights.transitions
+        self.start_ = weights.start
+        self.end_ = weights.end
+        self.edge_coef_ = weights.edge_coef
+
+    def _prepare_scoring(self, X: Sequences) -> WeightSource:
+        weights = ChainWeights(
+            self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_
+        )
+        return WeightSource(weights, X, repeated=True)
+
+    def _block_scores(self, block: SequenceBlock, prepared: WeightSource) -> ChainScores:
+        return chain_scores(prepared, block)
+
+    def _pairwise_per_step(self) -> bool:
+        return self.edge_coef_ is not None

@@ -1,0 +1,18 @@
+"""Linear chains: parameters, scores, and the fused passes that make training fast."""
+
+from seqlab.structures.chain.bound import BoundChain, ChainMarginals
+from seqlab.structures.chain.pattern import FeaturePattern
+from seqlab.structures.chain.structure import ChainStructure, previous_codes
+from seqlab.structures.chain.weights import ChainWeights, WeightSource, as_csr, chain_scores
+
+__all__ = [
+    "BoundChain",
+    "ChainMarginals",
+    "ChainStructure",
+    "ChainWeights",
+    "FeaturePattern",
+    "WeightSource",
+    "as_csr",
+    "chain_scores",
+    "previous_codes",
+]

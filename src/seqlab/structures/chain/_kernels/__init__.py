@@ -1,0 +1,1 @@
+"""Compiled loops of the chain: arrays in, arrays out."""

@@ -1,0 +1,232 @@
+"""BoundChain: a linear chain bound to its data; what learners see of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.data.errors import PlacedError
+from seqlab.data.sequences import SequenceBlock, Sequences
+from seqlab.inference import ChainScores, Mask, expected_transitions, pair_marginals, viterbi
+from seqlab.structures.chain.fused import FusedPasses
+from seqlab.structures.chain.online import ChainOnlineWeights
+from seqlab.structures.chain.structure import ChainStructure, label_pairs
+from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
+from seqlab.structures.protocol import BoundStructure, ExpectedFeatures, MissCosts
+from seqlab.structures.sources import ScoreSource
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class ChainMarginals(NamedTuple):
+    """Marginals of a block of sequences, multiplied by the weights of the sequences."""
+
+    log_z: Floats  # (n_block_sequences,), not weighted
+    node: Floats  # (n_block_steps, n_labels)
+    transitions: Floats  # (n_labels, n_labels), summed over the block
+    pair: Floats | None = None  # (n_block_steps, n_labels, n_labels), only with edge features
+
+    def minus(self, other: ChainMarginals) -> ChainMarginals:
+        """Subtract other marginals."""
+        return ChainMarginals(
+            self.log_z - other.log_z,
+            self.node - other.node,
+            self.transitions - other.transitions,
+            None if self.pair is None or other.pair is None else self.pair - other.pair,
+        )
+
+
+class BoundChain(BoundStructure):
+    """A linear chain bound to its data; see `BoundStructure`.
+
+    Without edge features, passes over all data run in fused kernels (see `FusedPasses`).
+
+    Parameters
+    ----------
+    structure : ChainStructure
+    X : Sequences
+    n_jobs : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self, structure: ChainStructure, X: Sequences, *, n_jobs: int | None = None
+    ) -> None:
+        super().__init__(structure.n_labels, structure.n_params, as_csr(X), n_jobs=n_jobs)
+        self.structure = structure
+
+    @property
+    def doubles_per_position(self) -> int:
+        """Numbers that a block holds for each step."""
+        return self.n_labels if self.structure.edge is None else self.n_labels**2
+
+    @cached_property
+    def passes(self) -> FusedPasses:
+        """Fused passes over the data; only without edge features."""
+        return FusedPasses(self.structure, self.X, n_jobs=self.n_jobs)
+
+    def source(self, w: Floats) -> WeightSource:
+        """Return the scores that weights ``w`` give to the data."""
+        return WeightSource(self.structure.weights(w), self.X)
+
+    def scores(self, source: ScoreSource, block: SequenceBlock) -> ChainScores:
+        """Return the scores of a block."""
+        return chain_scores(source, block)
+
+    def add_costs(self, scores: ChainScores, costs: Floats) -> ChainScores:
+        """Return scores with costs added to the node scores."""
+        unary = scores.unary + costs
+        return ChainScores(unary, scores.pairwise, scores.start, scores.end, scores.offsets)
+
+    def argmax(self, scores: ChainScores) -> Codes:
+        """Return the best labeling of each sequence of a block (Viterbi)."""
+        return viterbi(scores).labels
+
+    def marginals(
+        self,
+        scores: ChainScores,
+        weights: Floats | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> ChainMarginals:
+        """Return the marginals of a block (forward-backward)."""
+        mask = None if allowed is None else Mask(steps=allowed)
+        step_weights = None if weights is None else np.repeat(weights, np.diff(scores.offsets))
+        if self.structure.edge is None:
+            counts = expected_transitions(scores, mask=mask, weights=weights)
+            node = counts.node if step_weights is None else counts.node * step_weights[:, None]
+            return ChainMarginals(counts.log_z, node, counts.transitions)
+        full = pair_marginals(scores, mask=mask)
+        node, pair = full.node, full.pair
+        if step_weights is not None:
+            node, pair = node * step_weights[:, None], pair * step_weights[:, None, None]
+        return ChainMarginals(full.log_z, node, pair.sum(axis=0), pair)
+
+    def add_expected_features(
+        self, marginals: ChainMarginals, block: SequenceBlock, out: Floats
+    ) -> None:
+        """Add the expected features of a block to ``out`` (n_params,)."""
+        structure, matrix = self.structure, self.X.matrix
+        begin, stop = block.begin, block.stop
+        slices = structure.slices
+        structure.state.scatter(matrix, marginals.node, begin, stop, out[slices["state"]])
+        if structure.edge is not None:
+            assert marginals.pair is not None
+            flat = marginals.pair.reshape(stop - begin, -1)
+            structure.edge.scatter(matrix, flat, begin, stop, out[slices["edge"]])
+        out[slices["transitions"]] += marginals.transitions[structure.has_transition]
+        if structure.boundary:
+            bounds = block.offsets
+            nonempty = bounds[1:] > bounds[:-1]
+            out[slices["start"]] += marginals.node[bounds[:-1][nonempty]].sum(axis=0)
+            out[slices["end"]] += marginals.node[bounds[1:][nonempty] - 1].sum(axis=0)
+
+    def expected_features(
+        self,
+        w: Floats,
+        weights: Floats | None = None,
+        costs: MissCosts | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> ExpectedFeatures:
+        """Return log-partitions and expected features of all sequences; see `BoundStructure`."""
+        if allowed is not None or self.structure.edge is not None:
+            return super().expected_features(w, weights, costs, allowed)
+        found = self.passes.run(w, weights, costs)
+        if found.skipped.any():
+            self._add_skipped(w, weights, costs, found.skipped, found.log_z, found.parts[0])
+        return ExpectedFeatures(found.log_z, found.parts)
+
+    def _add_skipped(
+        self,
+        w: Floats,
+        weights: Floats | None,
+        costs: MissCosts | None,
+        skipped: NDArray[np.bool_],
+        log_z: Floats,
+        out: Floats,
+    ) -> None:
+        """Add what the fused pass cannot compute: very long chains, scores of extreme range."""
+        source = self.source(w)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], skipped, [0]]))).reshape(-1, 2)
+        for slot in self._slots():
+            for first, last in slot:
+                for a, b in edges:
+                    a, b = max(a, first), min(b, last)
+                    if a < b:
+                        block = self.X.block(a, b)
+                        try:
+                            found = self._block_marginals(source, block, weights, costs, None)
+                        except PlacedError as error:
+                            raise error.shifted(a) from None
+                        log_z[a:b] = found.log_z
+                        self.add_expected_features(found, block, out)
+
+    def stochastic_support(self) -> FusedPasses | None:
+        """Return the fused passes, without edge features."""
+        return self.passes if self.structure.edge is None else None
+
+    @property
+    def work_per_pass(self) -> float:
+        """About the number of operations of one pass over the data."""
+        return super().work_per_pass + self.X.matrix.nnz * min(self.n_labels, 8)
+
+    def online_weights(self) -> ChainOnlineWeights:
+        """Return zero weights that a perceptron can train, in a fused kernel."""
+        return ChainOnlineWeights(self.structure, self.X)
+
+    def total_features(self, codes: Codes, weights: Floats) -> Floats:
+        """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
+        structure, X, n_labels = self.structure, self.X, self.n_labels
+        step_weights = np.repeat(weights, X.lengths)
+        pairs = label_pairs(codes, X.offsets, n_labels)
+        slices, out = structure.slices, np.zeros(self.n_params)
+        if structure.edge is None:
+            out[slices["state"]] = self.passes.rows.observed(codes, step_weights)
+        else:
+            structure.state.add_observed(X.matrix, codes, step_weights, out[slices["state"]])
+            structure.edge.add_observed(X.matrix, pairs, step_weights, out[slices["edge"]])
+        seen = pairs >= 0
+        counts = np.bincount(pairs[seen], step_weights[seen], n_labels * n_labels)
+        out[slices["transitions"]] = counts.reshape(n_labels, n_labels)[structure.has_transition]
+        if structure.boundary:
+            sequences = np.flatnonzero(X.lengths)
+            first, last = X.offsets[sequences], X.offsets[sequences + 1] - 1
+            weight = weights[sequences]
+            out[slices["start"]] = np.bincount(codes[first], weight, n_labels)
+            out[slices["end"]] = np.bincount(codes[last], weight, n_labels)
+        return out
+
+    def joint_features(
+        self, codes: Codes, samples: NDArray[np.int64] | None = None
+    ) -> sp.csr_matrix:
+        """Return ``phi(x_i, y_i)`` of sequences, shape (n_sequences, n_params); duplicates are added up."""
+        structure, X = self.structure, self.X if samples is None else self.X[samples]
+        matrix, offsets = X.matrix, X.offsets
+        sequence_of_step = np.repeat(np.arange(len(X)), X.lengths)
+        sequence_of_entry = np.repeat(sequence_of_step, np.diff(matrix.indptr))
+        pairs = label_pairs(codes, offsets, self.n_labels)
+        transition = np.append(structure.transition_index.ravel(), -1)[pairs]
+        entries: list[tuple[str, Any, Any, Any]] = [
+            ("state", sequence_of_entry, structure.state.fired(matrix, codes), matrix.data),
+            ("transitions", sequence_of_step, transition, np.ones(codes.size)),
+        ]
+        if structure.edge is not None:
+            fired = structure.edge.fired(matrix, pairs)
+            entries.append(("edge", sequence_of_entry, fired, matrix.data))
+        if structure.boundary:
+            sequences = np.flatnonzero(X.lengths)
+            ones = np.ones(sequences.size)
+            entries.append(("start", sequences, codes[offsets[sequences]], ones))
+            entries.append(("end", sequences, codes[offsets[sequences + 1] - 1], ones))
+        rows, columns, values = [], [], []
+        for name, sequence, index, value in entries:
+            has_weight = index >= 0
+            rows.append(sequence[has_weight])
+            columns.append(index[has_weight] + structure.slices[name].start)
+            values.append(value[has_weight])
+        place = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_matrix((np.concatenate(values), place), shape=(len(X), self.n_params))

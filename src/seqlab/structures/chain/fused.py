@@ -1,0 +1,168 @@
+"""Passes over all chains in fused kernels: expected features, and the diagonal of the Hessian.
+
+For chains without edge features, which is the usual case. The data are compiled once into `MixedRows`; a pass
+computes emission, forward-backward and scatter for eight chains at a time. Also starts the stochastic passes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import NumericalError
+from seqlab.data.sequences import Sequences
+from seqlab.structures.chain._kernels.likelihood import likelihood_slot
+from seqlab.structures.chain.mixed_rows import MixedRows
+from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.stochastic import ChainStochasticPasses
+from seqlab.structures.chain.structure import ChainStructure
+from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
+from seqlab.utils.threads import block_bounds, run_blocks
+
+Floats = NDArray[np.float64]
+# Doubles of gradients that all slots together may hold (512 MB): fewer slots for larger models.
+SLOT_DOUBLES = 1 << 26
+# Operations on the data that a slot must have for each weight, since its gradient is cleared and added up.
+WORK_PER_WEIGHT = 64
+NOTHING = np.empty(0)
+
+
+class PassSums(NamedTuple):
+    """What a pass found."""
+
+    log_z: Floats  # (n_sequences,)
+    parts: Floats  # (n_slots, n_params): expected features, or curvatures
+    skipped: NDArray[
+        np.bool_
+    ]  # sequences that the kernel cannot compute: too long, scores too far apart
+
+
+class FusedPasses:
+    """Passes over the data of a chain without edge features.
+
+    Parameters
+    ----------
+    structure : ChainStructure
+    X : Sequences
+        CSR.
+    n_jobs : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self, structure: ChainStructure, X: Sequences, *, n_jobs: int | None = None
+    ) -> None:
+        if structure.edge is not None:
+            raise ValueError("fused passes do not support edge features")
+        self.structure, self.X, self.n_jobs = structure, X, n_jobs
+        self.offsets = np.array(X.offsets)
+        self.rows = MixedRows(X.matrix, structure.state, n_jobs=n_jobs)
+        width, n_params = self.rows.width, max(structure.n_params, 1)
+        work = X.n_steps * width * width + 8 * X.matrix.nnz
+        n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
+        n_slots = max(2, n_slots)
+        self._bounds = block_bounds(self.offsets, width * width, max_blocks=n_slots)
+        # Within a slot by length, so that the chains of a group end together.
+        lengths = X.lengths
+        self._order = np.concatenate(
+            [
+                a + np.argsort(lengths[a:b], kind="stable")
+                for a, b in pairwise(self._bounds.tolist())
+            ]
+        )
+        # Kept between passes: fresh memory of this size costs more than clearing it.
+        self._parts = np.empty((self._bounds.size - 1, structure.n_params))
+
+    def run(
+        self,
+        w: Floats,
+        weights: Floats | None = None,
+        costs: MissCosts | None = None,
+        *,
+        curvature: bool = False,
+    ) -> PassSums:
+        """Return log-partitions and expected features (or curvatures) of all sequences.
+
+        The next call overwrites the parts.
+        """
+        n_sequences = len(self.X)
+        result = PassSums(np.zeros(n_sequences), self._parts, np.zeros(n_sequences, dtype=bool))
+        table = PaddedWeights.from_vector(self.structure, self.rows, w)
+        power = 2 if curvature else 1
+        arrays = self.rows.arrays
+        factors = arrays._replace(
+            dense_value=arrays.dense_value**power, pair_value=arrays.pair_value**power
+        )
+        codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
+        weights = NOTHING if weights is None else weights
+
+        def run(slot: int) -> None:
+            order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
+            part = self._parts[slot]
+            part[:] = 0.0
+            sums = PaddedWeights(self.structure, self.rows, part)
+            unsure = np.zeros(self.rows.width)
+            likelihood_slot(
+                order, self.offsets, arrays, table.tables, self.structure.n_labels,
+                codes, cost, weights, curvature, factors,
+                result.log_z, sums.tables, unsure, result.skipped,
+            )  # fmt: skip
+            if curvature:
+                n_labels = self.structure.n_labels
+                counts = sums.tables.pairwise[0, :n_labels, :n_labels]
+                counts[:] = _unsure_transitions(counts, unsure[:n_labels])
+            sums.flush()
+
+        run_blocks(run, self._bounds.size - 1, self.n_jobs)
+        if not np.isfinite(result.log_z).all():
+            bad = int(np.argmax(~np.isfinite(result.log_z)))
+            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
+        return result
+
+    def curvature(
+        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
+    ) -> Floats:
+        """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,).
+
+        Sequences that a pass skips are left out: where scores are extreme, the curvature is near 0.
+        """
+        sums: Floats = self.run(w, weights, costs, curvature=True).parts.sum(axis=0)
+        return sums
+
+    @property
+    def mean_square(self) -> float:
+        """Mean square of the values of features: 1 for text."""
+        if self.rows.is_unit:
+            return 1.0
+        values = self.X.matrix.data
+        return max(float(np.mean(values * values)), 1e-300) if values.size else 1.0
+
+    def stochastic_passes(
+        self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
+    ) -> ChainStochasticPasses:
+        """Return zero weights that learn by stochastic gradient descent."""
+        cost = NOTHING if costs is None else costs.costs
+        return ChainStochasticPasses(
+            self.structure, self.X, self.rows, codes, weights, cost, c2=c2, rate=rate
+        )
+
+
+def _unsure_transitions(counts: Floats, unsure: Floats) -> Floats:
+    """Return about ``sum_t p (1 - p)`` of every transition.
+
+    Parameters
+    ----------
+    counts : array of shape (n_labels, n_labels)
+        ``sum_t p`` of the transitions.
+    unsure : array of shape (n_labels,)
+        ``sum_t q (1 - q)`` of the labels.
+
+    A transition is taken to be as unsure as its two labels together. The sums ``p`` alone, hundreds of
+    times larger if the model is sure, would all but stop the transitions.
+    """
+    share = unsure / np.maximum(np.maximum(counts.sum(axis=0), counts.sum(axis=1)), 1e-12)
+    result: Floats = counts * np.minimum(share[:, None] + share[None, :], 1.0)
+    return result

@@ -1,0 +1,71 @@
+"""ChainOnlineWeights: the weights of a chain while a perceptron learns them, in a fused kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.sequences import Sequences
+from seqlab.structures.chain._kernels.perceptron import perceptron_pass
+from seqlab.structures.chain.mixed_rows import MixedRows
+from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.structure import ChainStructure
+from seqlab.structures.online import PassResult
+
+Floats = NDArray[np.float64]
+
+
+class ChainOnlineWeights:
+    """Weights, their lazily kept sums, and the number of visits; see `OnlineWeights`.
+
+    Parameters
+    ----------
+    structure : ChainStructure
+        Without edge features.
+    X : Sequences
+        The training data, CSR.
+    """
+
+    def __init__(self, structure: ChainStructure, X: Sequences) -> None:
+        self.n_steps = 0
+        self._structure = structure
+        self._offsets = np.array(X.offsets)
+        self._rows = MixedRows(X.matrix, structure.state)
+        self._mask = self._rows.new_rows()
+        self._rows.spread(np.ones(self._rows.n_weights), self._mask)
+        self._now = PaddedWeights(structure, self._rows)
+        self._late = PaddedWeights(structure, self._rows)  # each update times the visits before it
+
+    def run_pass(
+        self,
+        codes: NDArray[np.int64],
+        weights: Floats,
+        order: NDArray[np.int64],
+        *,
+        beam_width: int = 0,
+        early_update: bool = False,
+    ) -> PassResult:
+        """Visit the sequences in order; see `OnlineWeights`."""
+        structure = self._structure
+        predicted = np.empty(codes.size, dtype=np.int64)
+        updated = np.zeros(self._offsets.size - 1, dtype=bool)
+        n_wrong, self.n_steps = perceptron_pass(
+            order, self._offsets, codes, weights, self._rows.arrays,
+            self._now.tables, self._late.tables, self._mask, structure.n_labels,
+            structure.has_transition, structure.boundary, self.n_steps,
+            beam_width, early_update, predicted, updated,
+        )  # fmt: skip
+        return PassResult(n_wrong, predicted, updated)
+
+    def is_finite(self) -> bool:
+        """Return whether all weights, and their sums over time, are finite."""
+        tables = (*self._now.tables, *self._late.tables)
+        return all(bool(np.isfinite(table).all()) for table in tables)
+
+    def current(self) -> Floats:
+        """Return the weights now."""
+        return self._now.flush().copy()
+
+    def average(self) -> Floats:
+        """Return the mean of the weights after each visit."""
+        return self._now.flush() - self._late.flush() / max(self.n_steps, 1)

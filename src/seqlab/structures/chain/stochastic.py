@@ -1,0 +1,160 @@
+"""Stochastic gradient passes over the likelihood of a chain without edge features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.sequences import Sequences
+from seqlab.simd.lanes import LANES
+from seqlab.structures.chain._kernels.stochastic import sgd_pass
+from seqlab.structures.chain.mixed_rows import MixedRows
+from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.structure import ChainStructure, label_pairs
+
+Floats = NDArray[np.float64]
+# Sequences within which the order is by length, so that the chains of a group end together.
+STRETCH = 64
+# Sequences between two additions of the frequent weights to their mean.
+PART = 256
+# Parts between two additions of all weights to their mean, and between two shrinkages of frequent weights.
+PARTS_PER_MEAN = 8
+PARTS_PER_SHRINKAGE = 4
+# How much slower a frequent weight moves; see `ChainStochasticPasses`.
+DAMPING = 0.2
+
+
+class ChainStochasticPasses:
+    """Weights under stochastic gradient descent, from zero; see `StochasticPasses`.
+
+    A weight whose feature fires ``n`` times in a group of sequences moves at ``1 / (1 + DAMPING * rate * n)``
+    of the common rate, at which it would overshoot. More damping would allow a larger rate, but it leaves
+    the directions unlearned in which frequent features nearly cancel, and those are the ones that cost a
+    batch solver its time.
+
+    Parameters
+    ----------
+    structure : ChainStructure
+        Without edge features.
+    X : Sequences
+    rows : MixedRows
+        Of X.
+    codes : array of shape (n_steps,)
+    weights : array of shape (n_sequences,)
+    miss_cost : array of shape (n_steps,) or (0,)
+    c2 : float
+        L2 penalty of the whole objective, divided among the sequences.
+    rate : float
+        Step size at the beginning.
+    """
+
+    def __init__(
+        self,
+        structure: ChainStructure,
+        X: Sequences,
+        rows: MixedRows,
+        codes: NDArray[np.int64],
+        weights: Floats,
+        miss_cost: Floats,
+        *,
+        c2: float,
+        rate: float,
+    ) -> None:
+        self._structure, self._rows = structure, rows
+        self._codes, self._miss_cost = codes, miss_cost
+        self._offsets, self._lengths = np.array(X.offsets), X.lengths
+        self._rate = rate
+        self._table = PaddedWeights(structure, rows)
+        self._decay = 2.0 * c2 / max(float(weights.sum()), 1e-12)
+        # Relative to their mean, so that a rate means the same whatever the scale of the weights.
+        self._mean_weight = float(weights.mean())
+        relative = weights / self._mean_weight
+        self._weights = relative if np.any(relative != 1.0) else np.empty(0)
+        self._has_row = rows.new_rows()
+        rows.spread(np.ones(rows.n_weights), self._has_row)
+        self._set_shares()
+        self.restart()
+
+    def restart(self) -> None:
+        """Set all weights to zero."""
+        self._step = 0
+        self._scale = 1.0  # factor of the weights of rare features
+        self._shrinkage = 0.0  # not yet applied to the others
+        for table in self._table.tables:
+            table[...] = 0.0
+
+    def _set_shares(self) -> None:
+        """Compute the share of the rate that each weight of a frequent feature gets."""
+        structure, rows, n_labels = self._structure, self._rows, self._structure.n_labels
+        n_groups = max(self._lengths.size, 1) / LANES
+
+        def share(fired: Floats) -> Floats:
+            return 1.0 / (1.0 + DAMPING * self._rate * fired / n_groups)
+
+        arrays = rows.arrays
+        unit = arrays.dense_value.size == 0
+        values = np.ones(arrays.dense_row.size) if unit else arrays.dense_value
+        fired = np.bincount(arrays.dense_row, values * values, rows.n_dense)
+        self._row_share = share(fired.astype(np.float64))
+        pace = values * self._row_share[arrays.dense_row]
+        self._paces = arrays._replace(dense_value=pace)
+        pairs = label_pairs(self._codes, self._offsets, n_labels)
+        seen = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
+        shares = share(seen.reshape(n_labels, n_labels).astype(np.float64))
+        self._pairwise_share = np.where(structure.has_transition, shares, 0.0)
+        self._boundary_share = share(np.full((2, n_labels), float(self._lengths.size)))
+
+    def run(self, order: NDArray[np.int64]) -> tuple[float, Floats]:
+        """Visit the sequences in order.
+
+        Returns
+        -------
+        loss : float
+            Weighted sum of the log-losses on the way.
+        mean : array of shape (n_params,)
+            Mean of the weights on the way.
+        """
+        average = PaddedWeights(self._structure, self._rows)
+        table, mean = self._table.tables, average.tables
+        parts = [order[i : i + PART] for i in range(0, order.size, PART)]
+        n_means, total = 0, 0.0
+        frequent = [(mean[k], table[k]) for k in (0, 2, 3, 4)]  # all but the state weights
+        for i, part in enumerate(parts):
+            total += self._run_part(part)
+            if i % PARTS_PER_SHRINKAGE == PARTS_PER_SHRINKAGE - 1 or i == len(parts) - 1:
+                self._shrink()
+            # Frequent weights are noisy, and few: their mean is taken over many points.
+            for to, now in frequent:
+                to += now
+            if i % PARTS_PER_MEAN == PARTS_PER_MEAN // 2 or len(parts) <= PARTS_PER_MEAN // 2:
+                np.add(mean.state, self._scale * table.state, out=mean.state)
+                n_means += 1
+        np.divide(mean.state, n_means, out=mean.state)
+        for to, _ in frequent:
+            to /= len(parts)
+        return total * self._mean_weight, average.flush()
+
+    def _run_part(self, order: NDArray[np.int64]) -> float:
+        rows = self._rows
+        stretch = np.arange(order.size) // STRETCH
+        order = order[np.lexsort((self._lengths[order], stretch))]
+        self._step, self._scale, total = sgd_pass(
+            order, self._offsets, rows.arrays, self._paces, self._table.tables, rows.n_labels,
+            self._pairwise_share, self._structure.boundary, self._boundary_share,
+            self._codes, self._miss_cost, self._weights,
+            self._decay, self._rate, self._step, self._scale,
+        )  # fmt: skip
+        speed = self._rate / (1.0 + self._decay * self._rate * self._step)
+        self._shrinkage += self._decay * speed * order.size
+        return total
+
+    def _shrink(self) -> None:
+        """Apply the penalty to the frequent weights; clear entries of dense rows that are not weights."""
+        dense, _, pairwise, start, end = self._table.tables
+        n_labels = self._structure.n_labels
+        dense *= self._has_row
+        dense *= np.exp(-self._shrinkage * self._row_share)[:, None]
+        pairwise[0, :n_labels, :n_labels] *= np.exp(-self._shrinkage * self._pairwise_share)
+        start[:n_labels] *= np.exp(-self._shrinkage * self._boundary_share[0])
+        end[:n_labels] *= np.exp(-self._shrinkage * self._boundary_share[1])
+        self._shrinkage = 0.0

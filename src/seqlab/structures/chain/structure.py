@@ -1,0 +1,161 @@
+"""The parameters of a linear chain.
+
+The joint feature vector of a sequence is the concatenation of
+
+- state features: for each (feature, label) pair, the sum of the feature over the steps with that label;
+- edge features (optional): the same for each (feature, label pair), at the later of the two steps;
+- transition counts for each parameterised pair of labels;
+- start and end indicators (optional).
+
+``w`` lies in that order. The score of a labeling is ``w' phi(x, y)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.sequences import Sequences
+from seqlab.structures.chain.pattern import FeaturePattern
+from seqlab.structures.chain.weights import ChainWeights, as_csr
+
+if TYPE_CHECKING:
+    from seqlab.structures.chain.bound import BoundChain
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class ChainStructure:
+    """Parameters of a linear chain.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels.
+    state : FeaturePattern
+        (feature, label) pairs that have a weight.
+    transition_index : int64 array of shape (n_labels, n_labels)
+        Number of each transition among the transition weights; -1 if a transition has none
+        (its score is then 0).
+    boundary : bool
+        Whether there are start and end weights.
+    edge : FeaturePattern, optional
+        (feature, label pair) pairs that have a weight.
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        state: FeaturePattern,
+        transition_index: NDArray[np.int64],
+        boundary: bool,
+        edge: FeaturePattern | None = None,
+    ) -> None:
+        self.n_labels = n_labels
+        self.state = state
+        self.edge = edge
+        self.transition_index = transition_index
+        self.boundary = boundary
+        sizes = {
+            "state": state.n_weights,
+            "edge": 0 if edge is None else edge.n_weights,
+            "transitions": int(transition_index.max(initial=-1)) + 1,
+            "start": n_labels if boundary else 0,
+            "end": n_labels if boundary else 0,
+        }
+        bounds = np.concatenate([[0], np.cumsum(list(sizes.values()))]).tolist()
+        self.slices = {
+            name: slice(a, b) for name, a, b in zip(sizes, bounds[:-1], bounds[1:], strict=True)
+        }
+        self.n_params = bounds[-1]
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Sequences,
+        codes: Codes,
+        n_labels: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        all_states: bool = False,
+        all_transitions: bool = False,
+        min_freq: float = 0,
+        boundary: bool = True,
+        edge_features: bool = False,
+    ) -> ChainStructure:
+        """Choose the parameters that the training data call for (CRFsuite's ``feature.*`` options)."""
+        matrix = as_csr(X).matrix
+        pairs = label_pairs(codes, X.offsets, n_labels)
+        if all_states:
+            state = FeaturePattern(X.n_features, n_labels)
+        else:
+            rows, labels = _possible_labels(codes, allowed)
+            state = FeaturePattern.observed(matrix, labels, n_labels, rows=rows, min_count=min_freq)
+        edge = None
+        if edge_features:
+            edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
+        counts = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
+        # With partly known labels the truth may contain transitions that were not observed: keep them all.
+        everything = all_transitions or allowed is not None
+        has_weight = np.ones_like(counts, dtype=bool) if everything else counts >= max(min_freq, 1)
+        index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
+        return cls(n_labels, state, index, boundary, edge)
+
+    def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundChain:
+        """Return the chains of these data; see `seqlab.structures.BoundStructure`."""
+        # Here because a bound chain knows its structure, and would import this module first.
+        from seqlab.structures.chain.bound import BoundChain
+
+        return BoundChain(self, X, n_jobs=n_jobs)
+
+    @property
+    def has_transition(self) -> NDArray[np.bool_]:
+        """Whether each transition has a weight, shape (n_labels, n_labels)."""
+        return self.transition_index >= 0
+
+    def weights(self, w: Floats) -> ChainWeights:
+        """Return ``w`` in readable form; the feature weights share its memory."""
+        index = self.transition_index
+        transitions = np.where(
+            index >= 0, np.append(w[self.slices["transitions"]], 0.0)[index], 0.0
+        )
+        none = np.zeros(self.n_labels)
+        return ChainWeights(
+            coef=self.state.matrix(w[self.slices["state"]]),
+            transitions=transitions,
+            start=w[self.slices["start"]].copy() if self.boundary else none,
+            end=w[self.slices["end"]].copy() if self.boundary else none.copy(),
+            edge_coef=None if self.edge is None else self.edge.matrix(w[self.slices["edge"]]),
+        )
+
+
+def previous_codes(codes: Codes, offsets: NDArray[np.int64]) -> Codes:
+    """Return the code of the step before, -1 at the first step of every sequence."""
+    previous = np.empty_like(codes)
+    previous[1:] = codes[:-1]
+    previous[offsets[:-1][offsets[:-1] < codes.size]] = -1
+    return previous
+
+
+def label_pairs(codes: Codes, offsets: NDArray[np.int64], n_labels: int) -> Codes:
+    """Return the number of the label pair that ends at each step; -1 at first steps and unknown labels."""
+    previous = previous_codes(codes, offsets)
+    return np.where((codes >= 0) & (previous >= 0), previous * n_labels + codes, -1)
+
+
+def _possible_labels(
+    codes: Codes, allowed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int64], Codes]:
+    """Return (step, label) pairs that count as seen: known labels, and those of partly known steps.
+
+    A step of which nothing is known says nothing about which features go with which labels.
+    """
+    steps = np.arange(codes.size)
+    if allowed is None:
+        return steps, codes
+    informative = allowed & ~allowed.all(axis=1, keepdims=True)
+    rows, labels = np.nonzero(informative)
+    return rows, labels

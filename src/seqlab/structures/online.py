@@ -1,0 +1,120 @@
+"""Weights of an online learner: one pass of perceptron updates after the other, and their average."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+
+if TYPE_CHECKING:
+    from seqlab.structures.protocol import BoundStructure
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class PassResult(NamedTuple):
+    """What one pass over the data found."""
+
+    n_wrong: int  # wrong labels
+    predicted: Codes  # labels decoded on the way, (n_positions,); -1 if decoding stopped before
+    updated: NDArray[np.bool_]  # samples that changed the weights, (n_samples,)
+
+
+class OnlineWeights(Protocol):
+    """Weights that perceptron updates change, and their running average.
+
+    Attributes
+    ----------
+    n_steps : int
+        Samples visited so far.
+    """
+
+    n_steps: int
+
+    def run_pass(
+        self,
+        codes: Codes,
+        weights: Floats,
+        order: NDArray[np.int64],
+        *,
+        beam_width: int = 0,
+        early_update: bool = False,
+    ) -> PassResult:
+        """Visit the samples in order; add ``weights[i] (phi(gold) - phi(decoded))`` if one is wrong."""
+        ...
+
+    def current(self) -> Floats:
+        """Return the weights now."""
+        ...
+
+    def average(self) -> Floats:
+        """Return the mean of the weights after each visit."""
+        ...
+
+    def is_finite(self) -> bool:
+        """Return whether all weights, and their sums over time, are finite."""
+        ...
+
+
+class DenseOnlineWeights:
+    """Online weights of any structure, as one dense vector.
+
+    The average is kept lazily: with ``u`` the sum of the updates, each times the number of visits before it,
+    the mean of the weights after ``n`` visits is ``w - u / n``.
+
+    Parameters
+    ----------
+    bound : BoundStructure
+    """
+
+    def __init__(self, bound: BoundStructure) -> None:
+        self.n_steps = 0
+        self._bound = bound
+        self._w = np.zeros(bound.n_params)
+        self._late = np.zeros(bound.n_params)
+
+    def run_pass(
+        self,
+        codes: Codes,
+        weights: Floats,
+        order: NDArray[np.int64],
+        *,
+        beam_width: int = 0,
+        early_update: bool = False,
+    ) -> PassResult:
+        """Visit the samples in order; see `OnlineWeights`."""
+        if beam_width > 0 or early_update:
+            raise InputError(f"{type(self._bound).__name__} has no beam search")
+        bound = self._bound
+        predicted = np.empty(codes.size, dtype=np.int64)
+        updated = np.zeros(len(bound.X), dtype=bool)
+        for i in order.tolist():
+            block = bound.block(i, i + 1)
+            gold = codes[block.steps]
+            decoded = bound.argmax(bound.scores(bound.source(self._w), block))
+            predicted[block.steps] = decoded
+            updated[i] = bool((decoded != gold).any())
+            if updated[i]:
+                sample = np.array([i])
+                change = bound.joint_features(gold, sample) - bound.joint_features(decoded, sample)
+                step = weights[i] * change.toarray().ravel()
+                self._w += step
+                self._late += self.n_steps * step
+            self.n_steps += 1
+        return PassResult(int((predicted != codes).sum()), predicted, updated)
+
+    def current(self) -> Floats:
+        """Return the weights now."""
+        return self._w.copy()
+
+    def average(self) -> Floats:
+        """Return the mean of the weights after each visit."""
+        return self._w - self._late / max(self.n_steps, 1)
+
+    def is_finite(self) -> bool:
+        """Return whether all weights, and their sums over time, are finite."""
+        return bool(np.isfinite(self._w).all() and np.isfinite(self._late).all())
