@@ -79,7 +79,7 @@ class Likelihood:
         """Add the gradient at ``w`` to ``gradient``; return the value."""
         weights, observed = self.varying_weights, self._observed
         found = self.bound.expected_features(w, weights, self.costs, self.allowed)
-        loss = float(np.sum(found.log_z if weights is None else found.log_z * weights))
+        loss = float((found.log_z if weights is None else found.log_z * weights).sum())
 
         def add(begin: int, stop: int) -> float:
             return float(add_parts(found.parts, observed, w, begin, stop, gradient))

@@ -16,7 +16,7 @@ from seqlab.data.errors import NumericalError
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.likelihood import likelihood_slot
 from seqlab.structures.chain.mixed_rows import MixedRows
-from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
 from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
@@ -60,6 +60,7 @@ class FusedPasses:
         self.structure, self.X, self.n_jobs = structure, X, n_jobs
         self.offsets = np.array(X.offsets)
         self.rows = MixedRows(X.matrix, structure.state, n_jobs=n_jobs)
+        self._layout = PaddedLayout(structure, self.rows)
         width, n_params = self.rows.width, max(structure.n_params, 1)
         work = X.n_steps * width * width + 8 * X.matrix.nnz
         n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
@@ -74,6 +75,7 @@ class FusedPasses:
             ]
         )
         # Kept between passes: fresh memory of this size costs more than clearing it.
+        self._tables = PaddedWeights(self._layout).tables
         self._parts = np.empty((self._bounds.size - 1, structure.n_params))
 
     def run(
@@ -90,12 +92,12 @@ class FusedPasses:
         """
         n_sequences = len(self.X)
         result = PassSums(np.zeros(n_sequences), self._parts, np.zeros(n_sequences, dtype=bool))
-        table = PaddedWeights.from_vector(self.structure, self.rows, w)
-        power = 2 if curvature else 1
-        arrays = self.rows.arrays
-        factors = arrays._replace(
-            dense_value=arrays.dense_value**power, pair_value=arrays.pair_value**power
-        )
+        tables = self._layout.load(w, self._tables)
+        arrays = factors = self.rows.arrays
+        if curvature:
+            factors = arrays._replace(
+                dense_value=arrays.dense_value**2, pair_value=arrays.pair_value**2
+            )
         codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
         weights = NOTHING if weights is None else weights
 
@@ -103,10 +105,10 @@ class FusedPasses:
             order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
             part = self._parts[slot]
             part[:] = 0.0
-            sums = PaddedWeights(self.structure, self.rows, part)
+            sums = PaddedWeights(self._layout, part)
             unsure = np.zeros(self.rows.width)
             likelihood_slot(
-                order, self.offsets, arrays, table.tables, self.structure.n_labels,
+                order, self.offsets, arrays, tables, self.structure.n_labels,
                 codes, cost, weights, curvature, factors,
                 result.log_z, sums.tables, unsure, result.skipped,
             )  # fmt: skip
@@ -117,7 +119,8 @@ class FusedPasses:
             sums.flush()
 
         run_blocks(run, self._bounds.size - 1, self.n_jobs)
-        if not np.isfinite(result.log_z).all():
+        # The sum is one cheap look at all values.
+        if not np.isfinite(result.log_z.sum()) and not np.isfinite(result.log_z).all():
             bad = int(np.argmax(~np.isfinite(result.log_z)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
         return result

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.perceptron import perceptron_pass
 from seqlab.structures.chain.mixed_rows import MixedRows
-from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure
 from seqlab.structures.online import PassResult
 
@@ -33,8 +33,9 @@ class ChainOnlineWeights:
         self._rows = MixedRows(X.matrix, structure.state)
         self._mask = self._rows.new_rows()
         self._rows.spread(np.ones(self._rows.n_weights), self._mask)
-        self._now = PaddedWeights(structure, self._rows)
-        self._late = PaddedWeights(structure, self._rows)  # each update times the visits before it
+        layout = PaddedLayout(structure, self._rows)
+        self._now = PaddedWeights(layout)
+        self._late = PaddedWeights(layout)  # each update times the visits before it
 
     def run_pass(
         self,

@@ -27,8 +27,8 @@ class WeightTables(NamedTuple):
     end: Floats  # (width,)
 
 
-class PaddedWeights:
-    """Tables of weights, zero in the padding.
+class PaddedLayout:
+    """Where the weights of a chain lie in padded tables.
 
     Parameters
     ----------
@@ -36,6 +36,32 @@ class PaddedWeights:
         Without edge features.
     rows : MixedRows
         The layout of the state weights.
+    """
+
+    def __init__(self, structure: ChainStructure, rows: MixedRows) -> None:
+        self.rows, self.n_labels, self.slices = rows, structure.n_labels, structure.slices
+        self.n_params, self.boundary = structure.n_params, structure.boundary
+        before, after = np.nonzero(structure.has_transition)
+        self.transition_place = before * rows.width + after
+
+    def load(self, w: Floats, tables: WeightTables) -> WeightTables:
+        """Write a parameter vector to tables; those returned share its memory for the state weights."""
+        dense, _, pairwise, start, end = tables
+        state = w[self.slices["state"]]
+        self.rows.spread(state, dense)
+        pairwise.reshape(-1)[self.transition_place] = w[self.slices["transitions"]]
+        if self.boundary:
+            start[: self.n_labels] = w[self.slices["start"]]
+            end[: self.n_labels] = w[self.slices["end"]]
+        return WeightTables(dense, state, pairwise, start, end)
+
+
+class PaddedWeights:
+    """Tables of weights, zero at first, that can be read out as a parameter vector.
+
+    Parameters
+    ----------
+    layout : PaddedLayout
     vector : array of shape (n_params,), optional
         Memory for the parameter vector; zeros if not given.
 
@@ -47,39 +73,20 @@ class PaddedWeights:
         ``state`` shares the memory of ``vector``.
     """
 
-    def __init__(
-        self, structure: ChainStructure, rows: MixedRows, vector: Floats | None = None
-    ) -> None:
-        self._structure, self._rows = structure, rows
-        self.vector: Floats = np.zeros(structure.n_params) if vector is None else vector
-        self.tables = WeightTables(
-            rows.new_rows(),
-            self.vector[structure.slices["state"]],
-            np.zeros((1, rows.width, rows.width)),
-            *np.zeros((2, rows.width)),
-        )
-
-    @classmethod
-    def from_vector(cls, structure: ChainStructure, rows: MixedRows, w: Floats) -> PaddedWeights:
-        """Return the tables of a parameter vector, whose memory they share."""
-        padded, n_labels = cls(structure, rows, w), structure.n_labels
-        table = padded.tables
-        rows.spread(table.state, table.dense)
-        square = np.zeros((n_labels, n_labels))
-        square[structure.has_transition] = w[structure.slices["transitions"]]
-        table.pairwise[0, :n_labels, :n_labels] = square
-        if structure.boundary:
-            table.start[:n_labels] = w[structure.slices["start"]]
-            table.end[:n_labels] = w[structure.slices["end"]]
-        return padded
+    def __init__(self, layout: PaddedLayout, vector: Floats | None = None) -> None:
+        self._layout, width = layout, layout.rows.width
+        self.vector: Floats = np.zeros(layout.n_params) if vector is None else vector
+        start, end = np.zeros((2, width))
+        state, pairwise = self.vector[layout.slices["state"]], np.zeros((1, width, width))
+        self.tables = WeightTables(layout.rows.new_rows(), state, pairwise, start, end)
 
     def flush(self) -> Floats:
         """Write the tables to the parameter vector and return it."""
-        structure, n_labels, table = self._structure, self._structure.n_labels, self.tables
-        self._rows.gather(table.dense, table.state)
-        square = table.pairwise[0, :n_labels, :n_labels]
-        self.vector[structure.slices["transitions"]] = square[structure.has_transition]
-        if structure.boundary:
-            self.vector[structure.slices["start"]] = table.start[:n_labels]
-            self.vector[structure.slices["end"]] = table.end[:n_labels]
-        return self.vector
+        layout, tables, vector = self._layout, self.tables, self.vector
+        layout.rows.gather(tables.dense, tables.state)
+        square = tables.pairwise.reshape(-1)
+        vector[layout.slices["transitions"]] = square[layout.transition_place]
+        if layout.boundary:
+            vector[layout.slices["start"]] = tables.start[: layout.n_labels]
+            vector[layout.slices["end"]] = tables.end[: layout.n_labels]
+        return vector

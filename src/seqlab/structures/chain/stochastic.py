@@ -9,7 +9,7 @@ from seqlab.data.sequences import Sequences
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.stochastic import sgd_pass
 from seqlab.structures.chain.mixed_rows import MixedRows
-from seqlab.structures.chain.padded_weights import PaddedWeights
+from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,8 @@ class ChainStochasticPasses:
         self._codes, self._miss_cost = codes, miss_cost
         self._offsets, self._lengths = np.array(X.offsets), X.lengths
         self._rate = rate
-        self._table = PaddedWeights(structure, rows)
+        self._layout = PaddedLayout(structure, rows)
+        self._table = PaddedWeights(self._layout)
         self._decay = 2.0 * c2 / max(float(weights.sum()), 1e-12)
         # Relative to their mean, so that a rate means the same whatever the scale of the weights.
         self._mean_weight = float(weights.mean())
@@ -114,7 +115,7 @@ class ChainStochasticPasses:
         mean : array of shape (n_params,)
             Mean of the weights on the way.
         """
-        average = PaddedWeights(self._structure, self._rows)
+        average = PaddedWeights(self._layout)
         table, mean = self._table.tables, average.tables
         parts = [order[i : i + PART] for i in range(0, order.size, PART)]
         n_means, total = 0, 0.0
