@@ -96,6 +96,13 @@ def _english_street(draw: Draw, roads: Sequence[Sequence[str]]) -> str:
     return f"{draw.pick(names.ENGLISH_STREETS)} {draw.pick(draw.pick(roads))}"
 
 
+def _country(draw: Draw, share: float, *options: str) -> list[Part]:
+    """Draw the last line of an address, in one of its spellings, which only a share of them has."""
+    if not draw.chance(share):
+        return []
+    return [BREAK, Part(draw.pick(options) if len(options) > 1 else options[0], "Country")]
+
+
 def _us_unit(draw: Draw) -> str:
     number = draw.pick((str(draw.number(1, 40)), f"{draw.number(1, 30)}{draw.pick('ABCD')}"))
     kind = draw.pick(("Apt", "Apt.", "Apartment", "Suite", "Ste", "Unit", "Floor", "Rm", "#"))
@@ -130,9 +137,7 @@ def united_states(draw: Draw) -> list[Part]:
     if draw.chance(0.9):
         code = town.code + draw.digits(2)
         parts.append(Part(f"{code}-{draw.digits(4)}" if draw.chance(0.12) else code, "Postcode"))
-    if draw.chance(0.15):
-        parts += [BREAK, Part(draw.pick(("USA", "United States", "U.S.A.", "US")), "Country")]
-    return parts
+    return parts + _country(draw, 0.15, "USA", "United States", "U.S.A.", "US")
 
 
 def united_kingdom(draw: Draw) -> list[Part]:
@@ -155,10 +160,8 @@ def united_kingdom(draw: Draw) -> list[Part]:
         inward = f"{draw.number(1, 9)}{draw.letter()}{draw.letter()}"
         gap = "" if draw.chance(0.08) else " "
         parts.append(Part(f"{town.code}{draw.number(1, 19)}{gap}{inward}", "Postcode"))
-    if draw.chance(0.15):
-        country = ("UK", "United Kingdom", "England", "Great Britain", "GB")
-        parts += [BREAK, Part(draw.pick(country), "Country")]
-    return parts
+    countries = ("UK", "United Kingdom", "England", "Great Britain", "GB")
+    return parts + _country(draw, 0.15, *countries)
 
 
 def germany(draw: Draw) -> list[Part]:
@@ -179,9 +182,7 @@ def germany(draw: Draw) -> list[Part]:
     if draw.chance(0.05):
         code = f"D-{code}"
     parts += [BREAK, Part(code, "Postcode"), Part(town.name, "City")]
-    if draw.chance(0.15):
-        parts += [BREAK, Part(draw.pick(("Deutschland", "Germany", "DE")), "Country")]
-    return parts
+    return parts + _country(draw, 0.15, "Deutschland", "Germany", "DE")
 
 
 def france(draw: Draw) -> list[Part]:
@@ -207,9 +208,7 @@ def france(draw: Draw) -> list[Part]:
     if draw.chance(0.08):
         city += " " + draw.pick(("Cedex", "CEDEX 09", "Cedex 3"))
     parts.append(Part(city, "City"))
-    if draw.chance(0.12):
-        parts += [BREAK, Part("France", "Country")]
-    return parts
+    return parts + _country(draw, 0.12, "France")
 
 
 def canada(draw: Draw) -> list[Part]:
@@ -228,9 +227,7 @@ def canada(draw: Draw) -> list[Part]:
     first = f"{town.code}{draw.number(1, 9)}{draw.letter()}"
     second = f"{draw.number(1, 9)}{draw.letter()}{draw.number(1, 9)}"
     parts.append(Part(f"{first} {second}", "Postcode"))
-    if draw.chance(0.3):
-        parts += [BREAK, Part("Canada", "Country")]
-    return parts
+    return parts + _country(draw, 0.3, "Canada")
 
 
 def australia(draw: Draw) -> list[Part]:
@@ -249,9 +246,7 @@ def australia(draw: Draw) -> list[Part]:
     ]
     parts += [Part(town.name, "City"), Part(town.region, "Region")]
     parts.append(Part(town.code + draw.digits(2), "Postcode"))
-    if draw.chance(0.25):
-        parts += [BREAK, Part("Australia", "Country")]
-    return parts
+    return parts + _country(draw, 0.25, "Australia")
 
 
 def spain(draw: Draw) -> list[Part]:
@@ -267,9 +262,7 @@ def spain(draw: Draw) -> list[Part]:
     parts += [BREAK, Part(town.code + draw.digits(3), "Postcode"), Part(town.name, "City")]
     if town.region and draw.chance(0.6):
         parts += [BREAK, Part(town.region, "Region")]
-    if draw.chance(0.2):
-        parts += [BREAK, Part(draw.pick(("España", "Spain")), "Country")]
-    return parts
+    return parts + _country(draw, 0.2, "España", "Spain")
 
 
 def italy(draw: Draw) -> list[Part]:
@@ -284,9 +277,7 @@ def italy(draw: Draw) -> list[Part]:
     parts += [BREAK, Part(town.code + draw.digits(3), "Postcode"), Part(town.name, "City")]
     if draw.chance(0.7):
         parts.append(Part(draw.pick((town.region, f"({town.region})")), "Region"))
-    if draw.chance(0.2):
-        parts += [BREAK, Part(draw.pick(("Italia", "Italy")), "Country")]
-    return parts
+    return parts + _country(draw, 0.2, "Italia", "Italy")
 
 
 def netherlands(draw: Draw) -> list[Part]:
@@ -298,9 +289,7 @@ def netherlands(draw: Draw) -> list[Part]:
     code = f"{town.code}{draw.digits(2)}{draw.pick(('', ' ', ' '))}{draw.letter()}{draw.letter()}"
     parts = [Part(draw.pick(names.DUTCH_STREETS), "Street"), Part(number, "HouseNumber"), BREAK]
     parts += [Part(code, "Postcode"), Part(town.name, "City")]
-    if draw.chance(0.2):
-        parts += [BREAK, Part(draw.pick(("Nederland", "The Netherlands", "NL")), "Country")]
-    return parts
+    return parts + _country(draw, 0.2, "Nederland", "The Netherlands", "NL")
 
 
 # Country code: function that draws an address, and its share of all addresses.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 
@@ -14,18 +15,37 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 
-def make_bunch(**fields: Any) -> Bunch:
-    """Create a `sklearn.utils.Bunch`, a dict with its keys as attributes."""
+def make_result(return_X_y: bool, data: Any, target: Any, **fields: Any) -> Bunch | Any:
+    """Return ``(data, target)`` or a Bunch; ``target_names`` are by default the labels that occur."""
+    if return_X_y:
+        return data, target
     from sklearn.utils import Bunch
 
-    return Bunch(**fields)
+    if "target_names" not in fields:
+        fields["target_names"] = sorted({label for labels in target for label in labels})
+    return Bunch(data=data, target=target, **fields)
 
 
-def random_state(seed: Any) -> np.random.RandomState:
-    """Call scikit-learn's `check_random_state`."""
-    from sklearn.utils import check_random_state
+def join_parts(
+    read: Callable[[str], tuple[list[Any], list[Any] | None]], parts: Iterable[str]
+) -> tuple[list[Any], list[Any], NDArray[np.str_]]:
+    """Read the parts of a data set; return all sequences, their labels, and the part of each."""
+    data: list[Any] = []
+    target: list[Any] = []
+    split: list[str] = []
+    for part in parts:
+        X, y = read(part)
+        data += X
+        target += y or []
+        split += [part] * len(X)
+    return data, target, np.array(split)
 
-    return check_random_state(seed)
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """Call the function of scikit-learn with this name."""
+    from sklearn import utils
+
+    return utils.check_random_state(seed)
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> None:

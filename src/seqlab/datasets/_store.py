@@ -73,9 +73,9 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
 def load(
     dataset: DataSet,
     path: str,
-    *,
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
+    *,
     extract: Callable[[bytes], bytes] | None = None,
     digest: Callable[[bytes], str] | None = None,
 ) -> bytes:
@@ -112,9 +112,8 @@ def load(
     try:
         content = extract(raw) if extract else _extract_member(raw, entry)
         _check(content, entry, url, digest)
-        if (
-            entry.source.member is not None
-        ):  # store other files of the archive, which is read anyway
+        if entry.source.member is not None:
+            # Store the other files of the archive too, which is read anyway.
             for other in dataset.files:
                 if other is not entry and other.source and other.source.url == url:
                     member = _extract_member(raw, other)
@@ -218,10 +217,10 @@ def _store(content: bytes, place: Path) -> None:
 def _missing_message(
     dataset: DataSet, entry: DataFile, data_home: str | os.PathLike[str] | None
 ) -> str:
-    advice = (
-        f"get it from {dataset.home}, store it as FOLDER/{dataset.folder}/{entry.path} "
-        "(plain, .gz, .xz or .bz2) and set SEQLAB_DATA=FOLDER"
+    folders = (local_folder(), get_data_home(data_home))
+    searched = ", ".join(str(folder) for folder in folders if folder)
+    return (
+        f"{dataset.name}: {entry.path} is not in {searched}; get it from {dataset.home}, store it "
+        f"as FOLDER/{dataset.folder}/{entry.path} (plain, .gz, .xz or .bz2) and set "
+        "SEQLAB_DATA=FOLDER"
     )
-    named = local_folder()
-    searched = ", ".join(str(folder) for folder in (named, get_data_home(data_home)) if folder)
-    return f"{dataset.name}: {entry.path} is not in {searched}; {advice}"

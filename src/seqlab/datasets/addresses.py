@@ -15,8 +15,7 @@ import numpy as np
 
 from seqlab.data.errors import InputError
 from seqlab.datasets._address_styles import BREAK, STYLES, Draw, Part, recipient
-from seqlab.datasets._helpers import check_count, make_bunch
-from seqlab.datasets._helpers import random_state as _random_state
+from seqlab.datasets._helpers import check_count, check_random_state, make_result
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -105,7 +104,7 @@ def make_addresses(
             raise InputError(f"unknown country {code!r}; known are {', '.join(STYLES)}")
     if not 0 <= noise <= 1:
         raise InputError(f"noise must be between 0 and 1, got {noise}")
-    rng = _random_state(random_state)
+    rng = check_random_state(random_state)
     draw = Draw(rng)
     shares = np.cumsum([STYLES[code][1] for code in codes])
     data: list[list[tuple[str]]] = []
@@ -126,7 +125,8 @@ def make_addresses(
         chosen.append(code)
     if return_X_y:
         return data, target
-    return make_bunch(
+    return make_result(
+        return_X_y=False,
         data=data,
         target=target,
         text=[_plain([token for (token,) in tokens]) for tokens in data],

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqlab.datasets._helpers import check_count
-from seqlab.datasets._helpers import random_state as _random_state
+from seqlab.datasets._helpers import check_count, check_random_state
 
 # Steps of one run: many more than the mixing time of the presets, but few enough that several runs are
 # computed together.
@@ -96,7 +95,7 @@ def hmm_bayes_ceilings(
     [0.7, 0.8, 0.9]
     """
     check_count(n_steps, "n_steps")
-    rng = _random_state(random_state)
+    rng = check_random_state(random_state)
     A = np.asarray(transition, dtype=np.float64)  # (n_labels, n_labels)
     B = np.asarray(emission, dtype=np.float64)  # (n_labels, n_observations)
     pi = _stationary(np.asarray(start, dtype=np.float64), A)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from seqlab.datasets._registry import DATASETS
+from seqlab.datasets._registry import DATASETS, DataSet
 from seqlab.datasets._store import is_present
 
 
@@ -42,6 +42,9 @@ class DatasetInfo(NamedTuple):
     present: bool
 
 
+_SHARED = set(DatasetInfo._fields) & set(DataSet._fields)
+
+
 def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[DatasetInfo]:
     """Describe every data set that seqlab can fetch.
 
@@ -63,18 +66,9 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[Datas
     table = []
     for entry in DATASETS:
         sources = [file.source for file in entry.files if file.source is not None]
-        table.append(
-            DatasetInfo(
-                name=entry.name,
-                task=entry.task,
-                sequences=entry.sequences,
-                tokens=entry.tokens,
-                labels=entry.labels,
-                terms=entry.terms,
-                home=entry.home,
-                urls=tuple(dict.fromkeys(source.url for source in sources)),
-                urls_tried=all(source.tried for source in sources),
-                present=is_present(entry, data_home),
-            )
-        )
+        urls = tuple(dict.fromkeys(source.url for source in sources))
+        tried = all(source.tried for source in sources)
+        shared = {key: value for key, value in entry._asdict().items() if key in _SHARED}
+        present = is_present(entry, data_home)
+        table.append(DatasetInfo(**shared, urls=urls, urls_tried=tried, present=present))
     return table

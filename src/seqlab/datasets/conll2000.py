@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from seqlab.data.errors import InputError
 from seqlab.data.io import read_conll
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import check_choice, join_parts, make_result
 from seqlab.datasets._registry import CONLL2000
 from seqlab.datasets._store import load
 
@@ -71,30 +68,12 @@ def fetch_conll2000(
     >>> X[0][:2], y[0][:2]  # doctest: +SKIP
     ([('Rockwell', 'NNP'), ('International', 'NNP')], ['B-NP', 'I-NP'])
     """
-    if subset not in ("train", "test", "all"):
-        raise InputError(f"subset must be 'train', 'test' or 'all', got {subset!r}")
-    parts = ("train", "test") if subset == "all" else (subset,)
-    data: list[list[tuple[str, ...]]] = []
-    target: list[list[str]] = []
-    split: list[str] = []
-    for part in parts:
-        content = load(
-            CONLL2000,
-            f"{part}.txt",
-            data_home=data_home,
-            download_if_missing=download_if_missing,
-        )
-        X, y = read_conll(io.BytesIO(content), sep=" ")
-        data += X
-        target += y or []
-        split += [part] * len(X)
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
-        split=np.array(split),
-        feature_names=["word", "pos"],
-        target_names=sorted({label for labels in target for label in labels}),
-        DESCR=_DESCR,
-    )
+    check_choice(subset, "subset", ("train", "test", "all"))
+
+    def read(part: str) -> tuple[Any, Any]:
+        content = load(CONLL2000, f"{part}.txt", data_home, download_if_missing)
+        return read_conll(io.BytesIO(content), sep=" ")
+
+    data, target, split = join_parts(read, ("train", "test") if subset == "all" else (subset,))
+    names = ["word", "pos"]
+    return make_result(return_X_y, data, target, split=split, feature_names=names, DESCR=_DESCR)

@@ -7,7 +7,7 @@ import os
 import zipfile
 from typing import TYPE_CHECKING
 
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import make_result
 from seqlab.datasets._registry import EMAIL_SIGNATURES
 from seqlab.datasets._store import load
 
@@ -65,26 +65,18 @@ def fetch_email_signatures(
     >>> len(mail.data), mail.target[0][-1]  # doctest: +SKIP
     (617, 'sig')
     """
-    content = load(
-        EMAIL_SIGNATURES,
-        "lines.tsv",
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        extract=_lines_of_archive,
-    )
+    path, extract = "lines.tsv", _lines_of_archive
+    content = load(EMAIL_SIGNATURES, path, data_home, download_if_missing, extract=extract)
     messages: dict[str, tuple[list[tuple[str]], list[str]]] = {}
     for row in content.decode("utf-8").split("\n")[:-1]:
         message, label, line = row.split("\t", 2)
         tokens, labels = messages.setdefault(message, ([], []))
         tokens.append((line,))
         labels.append(label)
-    data = [tokens for tokens, _ in messages.values()]
-    target = [labels for _, labels in messages.values()]
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
+    return make_result(
+        return_X_y,
+        [tokens for tokens, _ in messages.values()],
+        [labels for _, labels in messages.values()],
         message_ids=list(messages),
         feature_names=["line"],
         target_names=["other", "reply", "sig"],

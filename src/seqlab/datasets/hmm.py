@@ -25,8 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import check_choice, check_count, make_bunch
-from seqlab.datasets._helpers import random_state as _random_state
+from seqlab.datasets._helpers import check_choice, check_count, check_random_state, make_result
 from seqlab.datasets.bayes_ceilings import HMMParameters, draw_sequences, hmm_bayes_ceilings
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def make_hmm_sequences(
     missing = sorted(given.keys() - settings.keys())
     if missing:
         raise InputError(f"with preset=None, {', '.join(missing)} must be set")
-    rng = _random_state(random_state)
+    rng = check_random_state(random_state)
     truth = _draw_parameters(n_labels, n_observations, rng=rng, **settings)
     lengths = _draw_lengths(n_sequences, length, rng)
     states, symbols = draw_sequences(truth, lengths, rng)
@@ -135,7 +134,8 @@ def make_hmm_sequences(
         return data, states
     ceilings = hmm_bayes_ceilings(*truth, random_state=rng)
     names = [f"o{k}" for k in range(n_observations)]
-    return make_bunch(
+    return make_result(
+        return_X_y=False,
         data=data,
         target=states,
         start=truth.start,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import make_result
 from seqlab.datasets._registry import KASTEREN
 from seqlab.datasets._store import load
 
@@ -96,7 +96,7 @@ def fetch_kasteren(
 
     def text(name: str) -> str:
         path = f"house_a_2008/{name}"
-        content = load(KASTEREN, path, data_home=data_home, download_if_missing=download_if_missing)
+        content = load(KASTEREN, path, data_home, download_if_missing)
         return content.decode("utf-8")
 
     sensing, acting = text("kasterenSenseData.txt"), text("kasterenActData.txt")
@@ -111,13 +111,11 @@ def fetch_kasteren(
 
     times = start + _SLICE * np.arange(n_slices)
     bounds = np.flatnonzero(np.diff(times // _DAY)) + 1
-    data, targets = np.split(matrix, bounds), np.split(target, bounds)
-    if return_X_y:
-        return data, targets
     days = [datetime.fromtimestamp(times[k], UTC).date().isoformat() for k in (0, *bounds)]
-    return make_bunch(
-        data=data,
-        target=targets,
+    return make_result(
+        return_X_y,
+        np.split(matrix, bounds),
+        np.split(target, bounds),
         days=days,
         feature_names=[
             f"{coding}:{sensors[number]}" for coding in codings for number in sorted(sensors)

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import check_choice, make_result
 from seqlab.datasets._registry import NETTALK
 from seqlab.datasets._store import load
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-_TASKS = ("phoneme", "stress", "both")
 _DESCR = """\
 NETtalk corpus
 --------------
@@ -79,13 +77,11 @@ def fetch_nettalk(
     >>> X[1], y[1]  # doctest: +SKIP
     ([('a',), ('b',), ('a',), ('c',), ('k',)], ['x', 'b', '@', 'k', '-'])
     """
-    if task not in _TASKS:
-        raise InputError(f"task must be one of {_TASKS}, got {task!r}")
-    if subset not in ("all", "common"):
-        raise InputError(f"subset must be 'all' or 'common', got {subset!r}")
+    check_choice(task, "task", ("phoneme", "stress", "both"))
+    check_choice(subset, "subset", ("all", "common"))
 
     def text(path: str) -> str:
-        content = load(NETTALK, path, data_home=data_home, download_if_missing=download_if_missing)
+        content = load(NETTALK, path, data_home, download_if_missing)
         return content.decode("ascii")
 
     entries = _parse(text("nettalk.data"))
@@ -97,17 +93,13 @@ def fetch_nettalk(
         for entry in entries:
             first.setdefault(entry[0], entry)
         entries = list(first.values())
-    data = [[(letter,) for letter in word] for word, _, _, _ in entries]
-    target = [_labels(phonemes, stress, task) for _, phonemes, stress, _ in entries]
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
+    return make_result(
+        return_X_y,
+        [[(letter,) for letter in word] for word, _, _, _ in entries],
+        [_labels(phonemes, stress, task) for _, phonemes, stress, _ in entries],
         words=[entry[0] for entry in entries],
         flags=np.array([entry[3] for entry in entries]),
         feature_names=["letter"],
-        target_names=sorted({label for labels in target for label in labels}),
         DESCR=_DESCR,
     )
 

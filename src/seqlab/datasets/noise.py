@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.datasets._helpers import random_state as _random_state
+from seqlab.datasets._helpers import check_random_state
 
 
 class NoisySequences(NamedTuple):
@@ -68,7 +68,7 @@ def swap_steps(
         raise InputError(f"probability must be between 0 and 1, got {probability!r}")
     if len(X) != len(y):
         raise InputError(f"X has {len(X)} sequences but y has {len(y)}")
-    rng = _random_state(random_state)
+    rng = check_random_state(random_state)
     order = []
     for i, labels in enumerate(y):
         n_steps = X.lengths[i] if isinstance(X, Sequences) else _n_steps(X[i])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import make_result
 from seqlab.datasets._registry import OCR_LETTERS
 from seqlab.datasets._store import load
 
@@ -90,8 +90,8 @@ def fetch_ocr_letters(
     content = load(
         OCR_LETTERS,
         "letter.data",
-        data_home=data_home,
-        download_if_missing=download_if_missing,
+        data_home,
+        download_if_missing,
         extract=gzip.decompress,
         digest=lambda data: _digest(_parse(data)),
     )
@@ -99,13 +99,10 @@ def fetch_ocr_letters(
     pixels = words.pixels.astype(np.float64)
     chosen = range(len(words.folds)) if fold is None else np.flatnonzero(words.folds == fold)
     spans = [slice(*words.offsets[k : k + 2]) for k in chosen]
-    data = [pixels[span] for span in spans]
-    target = [words.letters[span] for span in spans]
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
+    return make_result(
+        return_X_y,
+        [pixels[span] for span in spans],
+        [words.letters[span] for span in spans],
         folds=words.folds[np.asarray(chosen)],
         feature_names=[f"p_{row}_{column}" for row in range(16) for column in range(8)],
         target_names=[chr(code) for code in range(ord("a"), ord("z") + 1)],

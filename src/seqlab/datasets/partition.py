@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import check_count, make_bunch
-from seqlab.datasets._helpers import random_state as _random_state
+from seqlab.datasets._helpers import check_count, check_random_state, make_result
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -104,7 +103,7 @@ def make_partition_sequences(
         raise InputError(f"n_runs must be the two ends of a range, got {n_runs!r}")
     for end in n_runs:
         check_count(end, "each end of n_runs")
-    rng = _random_state(random_state)
+    rng = check_random_state(random_state)
     profiles = rng.standard_normal((n_labels, n_features))
     data, target, bursts = [], [], []
     for _ in range(n_sequences):
@@ -114,11 +113,10 @@ def make_partition_sequences(
         data.append(np.hstack([signal * profiles[labels] + noise, cues]))
         target.append(labels)
         bursts.append(false_cues)
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
+    return make_result(
+        return_X_y,
+        data,
+        target,
         bursts=bursts,
         feature_names=[f"x{k}" for k in range(n_features)]
         + [f"cue_{k}" for k in range(1, n_labels)],

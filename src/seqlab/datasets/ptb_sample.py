@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from seqlab.data.errors import InputError
-from seqlab.data.io import iter_conll
-from seqlab.datasets._helpers import make_bunch
+from seqlab.data.io import read_conll
+from seqlab.datasets._helpers import check_choice, join_parts, make_result
 from seqlab.datasets._registry import PTB_SAMPLE
 from seqlab.datasets._store import load
 from seqlab.datasets._treebank import column_text
@@ -76,40 +73,22 @@ def fetch_ptb_sample(
     >>> from seqlab.datasets import fetch_ptb_sample
     >>> X, y = fetch_ptb_sample(section="01", task="sv", return_X_y=True)  # doctest: +SKIP
     """
-    if section not in ("00", "01", "all"):
-        raise InputError(f"section must be '00', '01' or 'all', got {section!r}")
-    if task not in _LABEL_COLUMN:
-        raise InputError(f"task must be 'np' or 'sv', got {task!r}")
-    content = load(
-        PTB_SAMPLE,
-        "wsj_sample_np_sv.txt",
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        extract=_columns_of_archive,
-    )
+    check_choice(section, "section", ("00", "01", "all"))
+    check_choice(task, "task", _LABEL_COLUMN)
+    path = "wsj_sample_np_sv.txt"
+    content = load(PTB_SAMPLE, path, data_home, download_if_missing, extract=_columns_of_archive)
     # Files are sorted by name: section 01 begins with the first file wsj_01xx.
     text = content.decode("ascii")
     border = text.index("-DOCSTART- wsj_01")
-    data: list[list[tuple[str, ...]]] = []
-    target: list[list[str]] = []
-    split: list[str] = []
-    for name, part in (("00", text[:border]), ("01", text[border:])):
-        if section not in (name, "all"):
-            continue
-        for tokens, labels in iter_conll(io.StringIO(part), sep=" ", label=_LABEL_COLUMN[task]):
-            data.append([token[:2] for token in tokens])
-            target.append(labels or [])
-            split.append(name)
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
-        split=np.array(split),
-        feature_names=["word", "pos"],
-        target_names=sorted({label for labels in target for label in labels}),
-        DESCR=_DESCR,
-    )
+
+    def read(name: str) -> tuple[Any, Any]:
+        part = text[:border] if name == "00" else text[border:]
+        X, y = read_conll(io.StringIO(part), sep=" ", label=_LABEL_COLUMN[task])
+        return [[token[:2] for token in tokens] for tokens in X], y
+
+    data, target, split = join_parts(read, ("00", "01") if section == "all" else (section,))
+    names = ["word", "pos"]
+    return make_result(return_X_y, data, target, split=split, feature_names=names, DESCR=_DESCR)
 
 
 def _columns_of_archive(raw: bytes) -> bytes:

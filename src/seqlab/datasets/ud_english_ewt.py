@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from seqlab.data.errors import InputError
 from seqlab.data.io import read_conllu
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import check_choice, join_parts, make_result
 from seqlab.datasets._registry import UD_ENGLISH_EWT
 from seqlab.datasets._store import load
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
+_PARTS = ("train", "dev", "test")
 _DESCR = """\
 Universal Dependencies English Web Treebank (v2.15)
 ---------------------------------------------------
@@ -73,32 +71,14 @@ def fetch_ud_english_ewt(
     >>> from seqlab.datasets import fetch_ud_english_ewt
     >>> X, y = fetch_ud_english_ewt(subset="dev", return_X_y=True)  # doctest: +SKIP
     """
-    if subset not in ("train", "dev", "test", "all"):
-        raise InputError(f"subset must be 'train', 'dev', 'test' or 'all', got {subset!r}")
-    if tagset not in ("upos", "xpos"):
-        raise InputError(f"tagset must be 'upos' or 'xpos', got {tagset!r}")
-    parts = ("train", "dev", "test") if subset == "all" else (subset,)
-    data: list[list[tuple[str, ...]]] = []
-    target: list[list[str]] = []
-    split: list[str] = []
-    for part in parts:
-        content = load(
-            UD_ENGLISH_EWT,
-            f"en_ewt-ud-{part}.conllu",
-            data_home=data_home,
-            download_if_missing=download_if_missing,
-        )
-        X, y = read_conllu(io.BytesIO(content), label=tagset)
-        data += X
-        target += y or []
-        split += [part] * len(X)
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
-        target=target,
-        split=np.array(split),
-        feature_names=["word"],
-        target_names=sorted({label for labels in target for label in labels}),
-        DESCR=_DESCR,
-    )
+    check_choice(subset, "subset", (*_PARTS, "all"))
+    check_choice(tagset, "tagset", ("upos", "xpos"))
+
+    def read(part: str) -> tuple[Any, Any]:
+        path = f"en_ewt-ud-{part}.conllu"
+        content = load(UD_ENGLISH_EWT, path, data_home, download_if_missing)
+        return read_conllu(io.BytesIO(content), label=tagset)
+
+    data, target, split = join_parts(read, _PARTS if subset == "all" else (subset,))
+    names = ["word"]
+    return make_result(return_X_y, data, target, split=split, feature_names=names, DESCR=_DESCR)

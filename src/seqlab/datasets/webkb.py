@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.data.errors import InputError
-from seqlab.datasets._helpers import make_bunch
+from seqlab.datasets._helpers import check_choice, make_result
 from seqlab.datasets._registry import WEBKB
 from seqlab.datasets._store import load
 
@@ -74,12 +73,11 @@ def fetch_webkb(
     >>> web.data[0].shape, web.edges[0].shape  # doctest: +SKIP
     ((195, 1703), (304, 2))
     """
-    if school is not None and school not in _SCHOOLS:
-        raise InputError(f"school must be one of {_SCHOOLS} or None, got {school!r}")
+    check_choice(school, "school", (*_SCHOOLS, None))
     schools = _SCHOOLS if school is None else (school,)
 
     def rows(path: str, separator: str) -> list[list[str]]:
-        content = load(WEBKB, path, data_home=data_home, download_if_missing=download_if_missing)
+        content = load(WEBKB, path, data_home, download_if_missing)
         return [line.split(separator) for line in content.decode("utf-8").splitlines() if line]
 
     data, edges, target, pages = [], [], [], []
@@ -92,12 +90,11 @@ def fetch_webkb(
         edges.append(np.array(links, dtype=np.int64))
         target.append(np.array([row[-1] for row in content]))
         pages.append(list(number))
-    if return_X_y:
-        return data, target
-    return make_bunch(
-        data=data,
+    return make_result(
+        return_X_y,
+        data,
+        target,
         edges=edges,
-        target=target,
         pages=pages,
         schools=list(schools),
         feature_names=[f"w{k}" for k in range(data[0].shape[1])],
