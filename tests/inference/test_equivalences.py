@@ -161,7 +161,7 @@ def test_constant_equals_per_step():
 
 def in_log_space(scores, want):
     """The log-space kernel on every sequence, even if the scaled form is exact."""
-    arrays = chain_arrays(scores)
+    chain = chain_arrays(scores)
     n, width = scores.n_labels, scores.n_labels
     log_z, node = np.zeros(scores.n_sequences), np.zeros((scores.n_steps, n))
     pair, transitions = np.zeros((scores.n_steps, n, n)), np.zeros((n, n))
@@ -170,7 +170,7 @@ def in_log_space(scores, want):
         if t0 == t1:
             continue
         log_z[i] = forward_backward_log.forward_backward_log_one(
-            *arrays[:5], t0, t1, 1.0, want, np.zeros((t1 - t0, width)),
+            chain, i, 1.0, want, np.zeros((t1 - t0, width)),
             np.zeros((t1 - t0, width)), np.zeros(width), np.zeros(width), node, pair, transitions,
         )  # fmt: skip
     return log_z, node, pair, transitions

@@ -45,9 +45,8 @@ def test_same_bits_as_numpy(n_labels, tied):
     labels = np.full(offsets[-1], -1)
     scores = np.full(len(lengths), np.nan)
     table = np.full((offsets[-1], n_labels + -n_labels % 4), np.nan)
-    viterbi_block(
-        unary, pairwise[None], 0, start, end, offsets, 0, len(lengths), labels, scores, table
-    )
+    chain = unary, pairwise[None], 0, start, end, offsets
+    viterbi_block(chain, 0, len(lengths), labels, scores, table)
     for i, (first, last) in enumerate(neighbours(offsets)):
         if first == last:
             assert scores[i] == 0

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.inference.kernels.path_scores import count_invalid_scores
-from seqlab.inference.scores import Bools, ChainScores, Floats, Mask
+from seqlab.inference.scores import Bools, ChainArrays, ChainScores, Floats, Mask
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
 Result = TypeVar("Result")
 
 
-class ChainArrays(NamedTuple):
-    """The leading arguments of every chain kernel (see `kernels.forward_backward`)."""
-
-    unary: Floats  # (n_steps, n_labels)
-    pairwise3: Floats  # (1 or n_steps, n_labels, n_labels)
-    stride: int  # 0 for constant pairwise scores, 1 for scores per step
-    start: Floats  # (n_labels,)
-    end: Floats  # (n_labels,)
-    offsets: NDArray[np.int64]  # (n_sequences + 1,)
-
-
 def chain_arrays(scores: ChainScores) -> ChainArrays:
-    """The arguments of the kernels for some scores."""
+    """The scores as the first argument of every chain kernel."""
     pairwise3 = scores.pairwise if scores.per_step else scores.pairwise[np.newaxis]
-    return ChainArrays(
+    return (
         _writable(scores.unary),
         _writable(pairwise3),
         int(scores.per_step),
@@ -54,36 +43,38 @@ def prepare(scores: ChainScores, mask: Mask | None) -> ChainScores:
     scores = scores.masked(mask)
     if np.any(np.diff(scores.offsets) < 0):
         raise InputError("offsets must not decrease")
-    arrays = chain_arrays(scores)
     boundary = np.concatenate([scores.start, scores.end])
-    if not np.all(boundary < np.inf) or count_invalid_scores(
-        arrays.unary, arrays.pairwise3, arrays.stride, arrays.offsets
-    ):
+    if not np.all(boundary < np.inf) or count_invalid_scores(chain_arrays(scores)):
         scores.check()
     return scores
 
 
 def over_blocks(
     scores: ChainScores,
-    function: Callable[[int, int], Result],
+    kernel: Callable[Concatenate[ChainArrays, int, int, ...], Result],
     n_jobs: int | None,
+    *arguments: Any,
     work_per_step: int = 0,
-    *,
     independent: bool = False,
 ) -> list[Result]:
-    """Call ``function(first, last)`` for each block of sequences; results in the order of the blocks.
+    """Call ``kernel(chain, first, last, *arguments)`` for each block of sequences.
+
+    The results are in the order of the blocks.
 
     The blocks do not depend on ``n_jobs``. If no sum runs over several sequences (``independent``), a
     single thread takes them all in one call.
     """
+    chain = chain_arrays(scores)
     if independent and effective_n_jobs(n_jobs) == 1:
-        return [function(0, scores.n_sequences)]
+        return [kernel(chain, 0, scores.n_sequences, *arguments)]
     # Even with few labels a step costs as much as about 64 operations.
     work = max(scores.n_labels**2, work_per_step, 64)
     bounds = block_bounds(scores.offsets, work)
-    return run_blocks(
-        lambda block: function(int(bounds[block]), int(bounds[block + 1])), bounds.size - 1, n_jobs
-    )
+
+    def run(block: int) -> Result:
+        return kernel(chain, int(bounds[block]), int(bounds[block + 1]), *arguments)
+
+    return run_blocks(run, bounds.size - 1, n_jobs)
 
 
 def require_legal(scores: ChainScores, values: Floats) -> None:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
 from seqlab.inference._prepare import (
-    chain_arrays,
     check_labels,
     first_blocked_position,
     over_blocks,
@@ -54,10 +53,7 @@ def beam(
     scores = prepare(scores, mask)
     labels = np.zeros(scores.n_steps, dtype=np.int64)
     score = np.zeros(scores.n_sequences)
-    arrays = chain_arrays(scores)
-    over_blocks(
-        scores, lambda first, last: beam_block(*arrays, first, last, width, labels, score), n_jobs
-    )
+    over_blocks(scores, beam_block, n_jobs, width, labels, score)
     _require_survivors(scores, score, width)
     return Labelings(labels, score)
 
@@ -145,14 +141,8 @@ def _beam_marginals(
     log_z = np.zeros(scores.n_sequences)
     node = np.empty((scores.n_steps, scores.n_labels))
     pair = np.empty((scores.n_steps if with_pairs else 0, scores.n_labels, scores.n_labels))
-    arrays = chain_arrays(scores)
-    over_blocks(
-        scores,
-        lambda first, last: beam_marginals_block(
-            *arrays, first, last, width, forced, with_pairs, log_z, node, pair
-        ),
-        n_jobs,
-    )
+    arguments = width, forced, with_pairs, log_z, node, pair
+    over_blocks(scores, beam_marginals_block, n_jobs, *arguments)
     _require_survivors(scores, log_z, width)
     return PairMarginals(log_z, node, pair)
 

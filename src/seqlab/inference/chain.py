@@ -34,7 +34,7 @@ from seqlab.inference.kernels.forward_backward import (
 from seqlab.inference.kernels.path_scores import score_paths
 from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
-from seqlab.inference.scores import ChainScores, Floats, Mask
+from seqlab.inference.scores import ChainArrays, ChainScores, Floats, Mask
 
 
 def log_partition(
@@ -203,14 +203,13 @@ def viterbi(
     scores = prepare(scores, mask)
     labels = np.zeros(scores.n_steps, dtype=np.int64)
     score = np.zeros(scores.n_sequences)
-    arrays = chain_arrays(scores)
     lengths = np.diff(scores.offsets)
     neighbours = lengths[1:] + lengths[:-1]  # two sequences may share the table
     n_rows = int(max(lengths.max(initial=0), neighbours.max(initial=0)))
     width = int(padded_width(scores.n_labels))
 
-    def block(first: int, last: int) -> None:
-        viterbi_block(*arrays, first, last, labels, score, scratch(n_rows, width))
+    def block(chain: ChainArrays, first: int, last: int) -> None:
+        viterbi_block(chain, first, last, labels, score, scratch(n_rows, width))
 
     over_blocks(scores, block, n_jobs, independent=True)
     require_legal(scores, score)
@@ -239,8 +238,7 @@ def max_marginals(
     """
     scores = prepare(scores, mask)
     out = np.empty((scores.n_steps, scores.n_labels))
-    arrays = chain_arrays(scores)
-    over_blocks(scores, lambda first, last: max_marginals_block(*arrays, first, last, out), n_jobs)
+    over_blocks(scores, max_marginals_block, n_jobs, out)
     occupied = np.diff(scores.offsets) > 0
     best = np.zeros(scores.n_sequences)
     best[occupied] = out[scores.offsets[:-1][occupied]].max(axis=1, initial=-np.inf)
@@ -315,7 +313,7 @@ def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = N
     array = check_labels(scores, labels, "labels")
     scores = prepare(scores, mask)
     out = np.zeros(scores.n_sequences)
-    score_paths(*chain_arrays(scores), array, out)
+    score_paths(chain_arrays(scores), array, out)
     return out
 
 
@@ -328,7 +326,6 @@ def _forward_backward(
 ) -> TransitionCounts:
     """Run the kernel on all blocks; results that ``want`` does not name are empty."""
     n_labels = scores.n_labels
-    arrays = chain_arrays(scores)
     log_z = np.zeros(scores.n_sequences)
     node = np.empty((scores.n_steps if want != LOG_Z else 0, n_labels))
     if pair is None:
@@ -336,9 +333,9 @@ def _forward_backward(
     if weights is None:
         weights = np.empty(0)
 
-    def block(first: int, last: int) -> Floats:
+    def block(chain: ChainArrays, first: int, last: int) -> Floats:
         counts = np.zeros((n_labels, n_labels))
-        forward_backward_block(*arrays, first, last, weights, want, log_z, node, pair, counts)
+        forward_backward_block(chain, first, last, weights, want, log_z, node, pair, counts)
         return counts
 
     transitions = np.zeros((n_labels, n_labels))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.inference._prepare import chain_arrays, over_blocks, prepare, require_legal
+from seqlab.inference._prepare import over_blocks, prepare, require_legal
 from seqlab.inference.kernels.kbest import kbest_block
 from seqlab.inference.scores import ChainScores, Mask
 
@@ -58,13 +58,8 @@ def kbest(
     labels = np.zeros((n_rows, scores.n_steps), dtype=np.int64)
     score = np.full((scores.n_sequences, n_rows), -np.inf)
     found = np.zeros(scores.n_sequences, dtype=np.int64)
-    arrays = chain_arrays(scores)
-    over_blocks(
-        scores,
-        lambda first, last: kbest_block(*arrays, first, last, labels, score, found),
-        n_jobs,
-        work_per_step=n_rows * scores.n_labels**2,
-    )
+    work = n_rows * scores.n_labels**2
+    over_blocks(scores, kbest_block, n_jobs, labels, score, found, work_per_step=work)
     require_legal(scores, score[:, 0])
     bounds = scores.offsets.tolist()
     return [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.inference._prepare import chain_arrays, over_blocks, prepare, require_legal
+from seqlab.inference._prepare import over_blocks, prepare, require_legal
 from seqlab.inference.kernels.sampling import sample_block
 from seqlab.inference.scores import ChainScores, Mask
 
@@ -64,13 +64,8 @@ def sample(
     uniforms = _uniforms(random_state, (int(n), scores.n_steps))
     labels = np.zeros(uniforms.shape, dtype=np.int64)
     log_z = np.zeros(scores.n_sequences)
-    arrays = chain_arrays(scores)
-    over_blocks(
-        scores,
-        lambda first, last: sample_block(*arrays, first, last, uniforms, labels, log_z),
-        n_jobs,
-        work_per_step=int(n) * scores.n_labels,
-    )
+    work = int(n) * scores.n_labels
+    over_blocks(scores, sample_block, n_jobs, uniforms, labels, log_z, work_per_step=work)
     require_legal(scores, log_z)
     return labels
 

@@ -12,6 +12,7 @@ read. A forbidden label or transition has the score ``-inf``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,16 @@ from seqlab.data.errors import InputError, NumericalError
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+# The scores as the kernels take them. A plain tuple, because calls with a named one take more time in numba.
+ChainArrays: TypeAlias = tuple[
+    Floats,  # unary (n_steps, n_labels)
+    Floats,  # pairwise3 (1 or n_steps, n_labels, n_labels)
+    int,  # stride: 0 for constant pairwise scores, 1 for scores per step
+    Floats,  # start (n_labels,)
+    Floats,  # end (n_labels,)
+    NDArray[np.int64],  # offsets (n_sequences + 1,)
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import longest
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 
 Ints = NDArray[np.int64]
 
@@ -191,12 +191,7 @@ def decode_kept(
 
 @njit(nogil=True, cache=True)
 def beam_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: Ints,
+    chain: ChainArrays,
     first: int,
     last: int,
     width: int,
@@ -204,6 +199,7 @@ def beam_block(
     score: Floats,
 ) -> None:
     """`beam_one`, full search, on the sequences ``first <= i < last``."""
+    unary, pairwise3, stride, start, end, offsets = chain
     kept, n_kept, table, values, candidates = beam_workspace(
         unary.shape[1], longest(offsets, first, last), width
     )

@@ -10,50 +10,26 @@ Reference: beam-search training of conditional random fields (Pal, Sutton & McCa
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
 from seqlab.inference.kernels.beam import Ints, keep_best
 from seqlab.inference.kernels.dense import longest
-from seqlab.inference.kernels.forward_backward_log import NODE, PAIR, clear_rows, log_sum_exp
-from seqlab.inference.scores import Floats
+from seqlab.inference.kernels.forward_backward_log import (
+    NODE,
+    PAIR,
+    clear_rows,
+    log_sum_exp,
+    step_forward,
+    subtract_max,
+)
+from seqlab.inference.scores import ChainArrays, Floats
 from seqlab.simd.exponential import exp_nonpositive
 
 
 @njit(nogil=True, cache=True)
-def step_forward_kept(
-    alpha: Floats, kept: Ints, n_kept: int, pairwise: Floats, highs: Floats, out: Floats
-) -> None:
-    """``out[j] = log sum_r exp(alpha[r] + pairwise[kept[r], j])`` over the kept labels."""
-    n_labels = out.shape[0]
-    for j in range(n_labels):
-        highs[j] = -np.inf
-        out[j] = 0.0
-    for r in range(n_kept):
-        arcs = pairwise[kept[r]]
-        for j in range(n_labels):
-            value = alpha[r] + arcs[j]
-            highs[j] = value if value > highs[j] else highs[j]
-    for j in range(n_labels):
-        highs[j] = highs[j] if highs[j] > -np.inf else 0.0
-    for r in range(n_kept):
-        arcs = pairwise[kept[r]]
-        for j in range(n_labels):
-            out[j] += exp_nonpositive(alpha[r] + arcs[j] - highs[j])
-    for j in range(n_labels):
-        out[j] = highs[j] + math.log(out[j]) if out[j] != 0.0 else -np.inf
-
-
-@njit(nogil=True, cache=True)
 def beam_marginals_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: Ints,
+    chain: ChainArrays,
     first: int,
     last: int,
     width: int,
@@ -69,6 +45,7 @@ def beam_marginals_block(
     ``node`` (n_steps, n_labels) and, if ``with_pairs``, ``pair`` (n_steps, n_labels, n_labels) are set in
     the rows of the block; ``log_z`` is ``-inf`` if no legal path is left in the beam.
     """
+    unary, pairwise3, stride, start, end, offsets = chain
     n_labels = unary.shape[1]
     n_rows = longest(offsets, first, last)
     kept = np.zeros((n_rows, width), dtype=np.int64)
@@ -85,7 +62,7 @@ def beam_marginals_block(
                 for j in range(n_labels):
                     values[j] = start[j]
             else:
-                step_forward_kept(
+                step_forward(
                     alpha[t - 1], kept[t - 1], n_kept[t - 1], pairwise3[(t0 + t) * stride],
                     workspace, values,
                 )  # fmt: skip
@@ -105,38 +82,31 @@ def beam_marginals_block(
                 alpha[t, r] = values[kept[t, r]] - high
         if n_steps == 0 or log_z[k] == -np.inf:
             continue
-        log_z[k] += log_sum_exp(alpha[n_steps - 1], n_kept[n_steps - 1])
-        for r in range(width):
+        t = n_steps - 1
+        local = log_sum_exp(alpha[t], n_kept[t])
+        log_z[k] += local
+        for r in range(n_kept[t]):
+            node[t0 + t, kept[t, r]] = exp_nonpositive(alpha[t, r] - local)
             beta[r] = 0.0
-        for t in range(n_steps - 1, -1, -1):
-            for r in range(n_kept[t]):
-                workspace[r] = alpha[t, r] + beta[r]
-            local = log_sum_exp(workspace, n_kept[t])
-            for r in range(n_kept[t]):
-                node[t0 + t, kept[t, r]] = exp_nonpositive(workspace[r] - local)
-            if t == 0:
-                break
+        for t in range(n_steps - 1, 0, -1):
             pairwise = pairwise3[(t0 + t) * stride]
-            high = -np.inf
             for r in range(n_kept[t]):
                 right[r] = beta[r] + unary[t0 + t, kept[t, r]]
                 if t == n_steps - 1:
                     right[r] += end[kept[t, r]]
-                high = max(high, right[r])
-            for r in range(n_kept[t]):
-                right[r] -= high
+            subtract_max(right, n_kept[t])
             for q in range(n_kept[t - 1]):
                 for r in range(n_kept[t]):
                     workspace[r] = pairwise[kept[t - 1, q], kept[t, r]] + right[r]
                 beta[q] = log_sum_exp(workspace, n_kept[t])
-            if with_pairs:
-                for q in range(n_kept[t - 1]):
-                    workspace[q] = alpha[t - 1, q] + beta[q]
-                local = log_sum_exp(workspace, n_kept[t - 1])
-                for q in range(n_kept[t - 1]):
-                    i = kept[t - 1, q]
-                    for r in range(n_kept[t]):
-                        j = kept[t, r]
-                        pair[t0 + t, i, j] = exp_nonpositive(
-                            alpha[t - 1, q] + pairwise[i, j] + right[r] - local
-                        )
+            for q in range(n_kept[t - 1]):
+                workspace[q] = alpha[t - 1, q] + beta[q]
+            local = log_sum_exp(workspace, n_kept[t - 1])  # the same constant for nodes and pairs
+            for q in range(n_kept[t - 1]):
+                i = kept[t - 1, q]
+                node[t0 + t - 1, i] = exp_nonpositive(workspace[q] - local)
+                for r in range(n_kept[t] if with_pairs else 0):
+                    j = kept[t, r]
+                    pair[t0 + t, i, j] = exp_nonpositive(
+                        alpha[t - 1, q] + pairwise[i, j] + right[r] - local
+                    )

@@ -26,9 +26,9 @@ scores only.
 Names of kernels: ``<algorithm>_one`` works on one sequence, ``<algorithm>_block`` on the sequences
 ``first <= i < last``.
 
-Arguments of all kernels: ``pairwise3`` is ``(1, L, L)`` with ``stride = 0`` for constant scores, or
-``(n_steps, L, L)`` with ``stride = 1`` for scores per step, so the entry of step ``t`` is
-``pairwise3[t * stride]``. Sequence ``i`` is the rows ``offsets[i]:offsets[i + 1]`` of ``unary``.
+All kernels take the scores as `ChainArrays` or parts of them: ``pairwise3`` is ``(1, L, L)`` with ``stride =
+0`` for constant scores, or ``(n_steps, L, L)`` with ``stride = 1`` for scores per step, so the entry of step
+``t`` is ``pairwise3[t * stride]``. Sequence ``i`` is the rows ``offsets[i]:offsets[i + 1]`` of ``unary``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import (
     add_outer_products,
@@ -56,7 +55,7 @@ from seqlab.inference.kernels.forward_backward_log import (
     forward_backward_log_one,
 )
 from seqlab.inference.kernels.forward_backward_log import NODE as NODE
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 
 MAX_RANGE = 300.0  # of the scores; sequences with a larger range are computed in log space
 TINY = 1e-150  # smallest positive number that a scaled row may hold
@@ -242,12 +241,7 @@ def add_pairs(
 
 @njit(nogil=True, cache=True)
 def forward_backward_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     first: int,
     last: int,
     sequence_weights: Floats,
@@ -261,7 +255,7 @@ def forward_backward_block(
 
     Parameters
     ----------
-    unary, pairwise3, stride, start, end, offsets : see the module's docstring
+    chain : ChainArrays
     sequence_weights : array of shape (n_sequences,)
         Weight of each sequence in ``transitions``; size 0 means all 1. Nothing else is weighted.
     want : int
@@ -277,6 +271,7 @@ def forward_backward_block(
     transitions : array of shape (n_labels, n_labels)
         The weighted sums of the pair marginals are *added*.
     """
+    unary, pairwise3, stride, start, end, offsets = chain
     n_labels = unary.shape[1]
     width = padded_width(n_labels)
     n_rows = longest(offsets, first, last)
@@ -308,9 +303,8 @@ def forward_backward_block(
             )  # fmt: skip
         if not exact:
             log_z[i] = forward_backward_log_one(
-                unary, pairwise3, stride, start, end, t0, t1, scale, want, weights, alpha,
-                beta, workspace, node, pair, transitions,
-            )  # fmt: skip
+                chain, i, scale, want, weights, alpha, beta, workspace, node, pair, transitions
+            )
         elif want == LOG_Z:
             continue
         elif log_z[i] == -np.inf:

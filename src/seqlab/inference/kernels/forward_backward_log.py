@@ -12,8 +12,9 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 from seqlab.simd.exponential import exp_nonpositive
 
 # What forward-backward computes besides log_z. Arrays of results that are not computed may have size 0.
@@ -50,21 +51,28 @@ def log_sum_exp(row: Floats, n_labels: int) -> float:
 
 
 @njit(nogil=True, cache=True)
-def step_forward(previous: Floats, pairwise: Floats, highs: Floats, out: Floats) -> None:
-    """``out[j] = log sum_i exp(previous[i] + pairwise[i, j])``."""
-    n_labels = pairwise.shape[0]
+def step_forward(
+    previous: Floats,
+    kept: NDArray[np.int64],
+    n_kept: int,
+    pairwise: Floats,
+    highs: Floats,
+    out: Floats,
+) -> None:
+    """``out[j] = log sum_r exp(previous[r] + pairwise[kept[r], j])`` over ``r < n_kept``."""
+    n_labels = pairwise.shape[1]
     for j in range(n_labels):
         highs[j] = -np.inf
         out[j] = 0.0
-    for i in range(n_labels):
-        a = previous[i]
+    for r in range(n_kept):
+        a, i = previous[r], kept[r]
         for j in range(n_labels):
             value = a + pairwise[i, j]
             highs[j] = value if value > highs[j] else highs[j]
     for j in range(n_labels):
         highs[j] = highs[j] if highs[j] > -np.inf else 0.0
-    for i in range(n_labels):
-        a = previous[i]
+    for r in range(n_kept):
+        a, i = previous[r], kept[r]
         for j in range(n_labels):
             out[j] += exp_nonpositive(a + pairwise[i, j] - highs[j])
     for j in range(n_labels):
@@ -96,13 +104,8 @@ def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats) -> None:
 
 @njit(nogil=True, cache=True)
 def forward_backward_log_one(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    t0: int,
-    t1: int,
+    chain: ChainArrays,
+    sequence: int,
     scale: float,
     want: int,
     rows: Floats,
@@ -113,13 +116,15 @@ def forward_backward_log_one(
     pair: Floats,
     transitions: Floats,
 ) -> float:
-    """`forward_backward_block` of the sequence in the rows ``t0:t1``; returns log Z.
+    """`forward_backward_block` of one sequence; returns log Z.
 
-    ``rows`` and ``alpha`` are workspaces of at least ``(t1 - t0, n_labels)``, ``beta`` and
-    ``workspace`` of at least ``(n_labels,)``. ``want`` is one of the constants above.
+    ``rows`` and ``alpha`` are workspaces of at least ``(n_steps, n_labels)`` for the steps of the sequence,
+    ``beta`` and ``workspace`` of at least ``(n_labels,)``. ``want`` is one of the constants above.
     """
-    n_labels = unary.shape[1]
-    n_steps = t1 - t0
+    unary, pairwise3, stride, start, end, offsets = chain
+    t0, t1 = offsets[sequence], offsets[sequence + 1]
+    n_labels, n_steps = unary.shape[1], t1 - t0
+    every = np.arange(n_labels)
     log_z = 0.0
     for t in range(n_steps):
         for j in range(n_labels):
@@ -131,7 +136,8 @@ def forward_backward_log_one(
             rows[t, j] = value
             alpha[t, j] = 0.0
         if t > 0:
-            step_forward(alpha[t - 1], pairwise3[(t0 + t) * stride], workspace, alpha[t])
+            pairwise = pairwise3[(t0 + t) * stride]
+            step_forward(alpha[t - 1], every, n_labels, pairwise, workspace, alpha[t])
         for j in range(n_labels):
             alpha[t, j] += rows[t, j]
         log_z += subtract_max(alpha[t], n_labels)

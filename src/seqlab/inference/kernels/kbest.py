@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 
 
 @njit(nogil=True, cache=True)
@@ -59,29 +59,18 @@ def merge_heads(
 
 
 @njit(nogil=True, cache=True)
-def kbest_one(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    t0: int,
-    t1: int,
-    k: int,
-    labels: NDArray[np.int64],
-    score: Floats,
-) -> int:
-    """Write the best labelings of rows ``t0:t1`` into ``labels[r, t0:t1]`` and ``score[r]``.
+def kbest_one(chain: ChainArrays, i: int, labels: NDArray[np.int64], score: Floats) -> int:
+    """Write the best labelings of sequence ``i`` into its columns of ``labels`` (k, n_steps).
 
-    Returns their number.
-
-    ``labels`` is (at least k, n_steps), ``score`` at least (k,).
+    Their scores are written into ``score`` (k,). Returns their number.
     """
+    unary, pairwise3, stride, start, end, offsets = chain
+    t0, t1 = offsets[i], offsets[i + 1]
     n_labels, n_steps = unary.shape[1], t1 - t0
     if n_steps == 0:
         score[0] = 0.0
         return 1
-    k = bounded_power(n_labels, n_steps, k)
+    k = bounded_power(n_labels, n_steps, score.shape[0])
     values = np.empty((2, n_labels, k))  # only the scores of the next step are needed
     counts = np.zeros((2, n_labels), dtype=np.int64)
     next_label = np.empty((n_steps, n_labels, k), dtype=np.int64)
@@ -119,12 +108,7 @@ def kbest_one(
 
 @njit(nogil=True, cache=True)
 def kbest_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     first: int,
     last: int,
     labels: NDArray[np.int64],
@@ -136,7 +120,4 @@ def kbest_block(
     ``labels`` is (k, n_steps), ``score`` (n_sequences, k), ``found`` (n_sequences,).
     """
     for i in range(first, last):
-        found[i] = kbest_one(
-            unary, pairwise3, stride, start, end, offsets[i], offsets[i + 1],
-            score.shape[1], labels, score[i],
-        )  # fmt: skip
+        found[i] = kbest_one(chain, i, labels, score[i])

@@ -7,14 +7,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import count_invalid
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 
 
 @njit(nogil=True, cache=True)
-def count_invalid_scores(
-    unary: Floats, pairwise3: Floats, stride: int, offsets: NDArray[np.int64]
-) -> int:
-    """Number of scores that are NaN or ``+inf``, without entries that are never read."""
+def count_invalid_scores(chain: ChainArrays) -> int:
+    """Number of scores that are NaN or ``+inf``, without start, end and entries that are never read."""
+    unary, pairwise3, stride, _, _, offsets = chain
     bad = count_invalid(unary.ravel())
     if stride == 0:
         return bad + count_invalid(pairwise3.ravel())
@@ -27,16 +26,12 @@ def count_invalid_scores(
 
 @njit(nogil=True, cache=True)
 def score_paths(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     labels: NDArray[np.int64],
     out: Floats,
 ) -> None:
     """``out[i]``: the score of the labeling ``labels[offsets[i]:offsets[i + 1]]`` of sequence ``i``."""
+    unary, pairwise3, stride, start, end, offsets = chain
     for i in range(offsets.shape[0] - 1):
         t0, t1 = offsets[i], offsets[i + 1]
         total = 0.0

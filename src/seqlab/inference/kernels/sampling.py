@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from seqlab.inference.kernels.dense import exp_matrix, longest, padded_width
 from seqlab.inference.kernels.forward_backward import LOG_Z, MAX_RANGE, forward_one, load_rows
 from seqlab.inference.kernels.forward_backward_log import forward_backward_log_one
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 
 
 @njit(nogil=True, cache=True)
@@ -58,12 +58,7 @@ def weight_predecessors(
 
 @njit(nogil=True, cache=True)
 def sample_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     first: int,
     last: int,
     uniforms: Floats,
@@ -71,6 +66,7 @@ def sample_block(
     log_z: Floats,
 ) -> None:
     """Write samples into ``labels`` (n_samples, n_steps), from ``uniforms`` of the same shape."""
+    unary, pairwise3, stride, start, end, offsets = chain
     n_labels = unary.shape[1]
     width = padded_width(n_labels)
     n_rows = longest(offsets, first, last)
@@ -96,9 +92,8 @@ def sample_block(
         in_logs = math.isnan(log_z[k])
         if in_logs:
             log_z[k] = forward_backward_log_one(
-                unary, pairwise3, stride, start, end, t0, t1, 1.0, LOG_Z, weights, alpha,
-                beta, workspace, unused, unused3, unused,
-            )  # fmt: skip
+                chain, k, 1.0, LOG_Z, weights, alpha, beta, workspace, unused, unused3, unused
+            )
         if not math.isfinite(log_z[k]):
             continue
         for s in range(labels.shape[0]):

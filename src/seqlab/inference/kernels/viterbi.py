@@ -8,8 +8,7 @@ Then the labels are chosen from the first step to the last, the lowest index in 
 best labelings the first in lexicographic order is found, as in the k-best list. Only the table of values is
 kept, without back pointers: the argmax is computed again along the one path that is chosen.
 
-The arguments ``unary, pairwise3, stride, start, end, offsets, first, last`` are those of
-`seqlab.inference.kernels.forward_backward`. No score may be NaN or ``+inf``.
+The arguments are those of `seqlab.inference.kernels.forward_backward`. No score may be NaN or ``+inf``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import longest, padded_width
-from seqlab.inference.scores import Floats
+from seqlab.inference.scores import ChainArrays, Floats
 from seqlab.simd.max_plus import COLUMNS, argmax_of_sum, max_plus_step, max_plus_step_two
 
 
@@ -236,12 +235,7 @@ def backtrack_two(
 
 @njit(nogil=True, cache=True)
 def viterbi_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     first: int,
     last: int,
     labels: NDArray[np.int64],
@@ -252,6 +246,7 @@ def viterbi_block(
 
     ``table`` is a workspace of padded width, with as many rows as two neighbouring sequences have steps.
     """
+    unary, pairwise3, stride, start, end, offsets = chain
     transposed = np.empty((table.shape[1], table.shape[1]))
     if stride == 0:
         transpose_pairwise(pairwise3[0], transposed)
@@ -273,17 +268,13 @@ def viterbi_block(
 
 @njit(nogil=True, cache=True)
 def max_marginals_block(
-    unary: Floats,
-    pairwise3: Floats,
-    stride: int,
-    start: Floats,
-    end: Floats,
-    offsets: NDArray[np.int64],
+    chain: ChainArrays,
     first: int,
     last: int,
     out: Floats,
 ) -> None:
     """``out[t, s]``: the best score of any labeling with label ``s`` at step ``t``."""
+    unary, pairwise3, stride, start, end, offsets = chain
     n_labels = unary.shape[1]
     transposed, table = viterbi_workspace(n_labels, longest(offsets, first, last))
     arcs = np.empty_like(transposed)
