@@ -261,12 +261,15 @@ def test_weight_two_is_the_sequence_twice():
 def test_terms_of_parts_of_the_data_add_up():
     """What lets other machines compute parts of the sum."""
     objective, w = problem(lengths=(4, 1, 3, 9, 2), weighted=True)
-    term, total = objective.term, np.zeros(objective.n_params)
-    X, offsets, value = term.bound.X, term.bound.X.offsets, 0.0
+    term = objective.term
+    X, offsets, values = term.bound.X, term.bound.X.offsets, []
     for some in (np.arange(2), np.arange(2, 5)):
         bound = term.bound.structure.bind(X[some])
         codes = term.codes[offsets[some[0]] : offsets[some[-1] + 1]]
-        value += Likelihood(bound, codes, term.weights[some]).add_to(w, total)
-    expected = np.zeros(objective.n_params)
-    assert value == pytest.approx(term.add_to(w, expected), rel=1e-12)
-    np.testing.assert_allclose(total, expected, atol=1e-12)
+        values.append(Likelihood(bound, codes, term.weights[some]).evaluate(w))
+    whole = term.evaluate(w)
+    assert sum(value.loss for value in values) == pytest.approx(whole.loss, rel=1e-12)
+    parts = np.vstack([value.parts for value in values])
+    np.testing.assert_allclose(parts.sum(axis=0), whole.parts.sum(axis=0), atol=1e-12)
+    observed = sum(value.observed for value in values)
+    np.testing.assert_allclose(observed, whole.observed, atol=1e-12)

@@ -8,17 +8,31 @@ from seqlab.utils.linalg import BLOCK, Vector, axpy, dot
 
 
 @njit(nogil=True, cache=True)
-def add_parts(
-    parts: Vector, observed: Vector, w: Vector, begin: int, stop: int, out: Vector
+def penalised_sum(
+    parts: Vector,
+    observed: Vector,
+    w: Vector,
+    counted: Vector,
+    c2: float,
+    begin: int,
+    stop: int,
+    out: Vector,
 ) -> float:
-    """``out += sum of parts - observed`` for entries begin..stop; returns their share of ``w . observed``."""
+    """``out = 2 c2 counted - observed + sum of parts`` for entries begin..stop.
+
+    Returns what they add to ``c2 |counted|^2 - w . observed``. ``observed`` may have size 0.
+    """
     total = 0.0
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
         part = out[first:last]
+        for i in range(last - first):
+            part[i] = 2.0 * c2 * counted[first + i]
         if observed.size > 0:
             axpy(-1.0, observed[first:last], part)
-            total += dot(w[first:last], observed[first:last])
         for k in range(parts.shape[0]):
             axpy(1.0, parts[k, first:last], part)
+        total += c2 * dot(counted[first:last], counted[first:last])
+        if observed.size > 0:
+            total -= dot(w[first:last], observed[first:last])
     return total

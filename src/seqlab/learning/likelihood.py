@@ -15,26 +15,37 @@ The data term is a sum over samples: terms of parts of the data, bound to the sa
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.learning._kernels import add_parts
+from seqlab.learning._kernels import penalised_sum
 from seqlab.structures import BoundStructure, MissCosts
-from seqlab.utils.linalg import dot
 from seqlab.utils.threads import in_chunks
 
 Floats = NDArray[np.float64]
+
+
+class TermValue(NamedTuple):
+    """Value and gradient of a data term, ``loss - w . observed`` and ``sum of parts - observed``.
+
+    Not yet added up, so that the parts may come from several machines, and one loop adds the penalty too.
+    """
+
+    loss: float
+    parts: Floats  # (n_parts, n_params)
+    observed: Floats  # (n_params,), or (0,) if the parts are all
 
 
 class DataTerm(Protocol):
     """The part of an objective that is a sum over the data."""
 
     n_params: int
+    n_jobs: int | None
 
-    def add_to(self, w: Floats, gradient: Floats) -> float:
-        """Add the gradient at ``w`` to ``gradient``; return the value."""
+    def evaluate(self, w: Floats) -> TermValue:
+        """Return value and gradient at ``w``."""
         ...
 
 
@@ -69,22 +80,18 @@ class Likelihood:
         self.weights = weights
         self.allowed = allowed
         self.costs = None if miss_cost is None else MissCosts(codes, miss_cost)
-        self.n_params = bound.n_params
+        self.n_params, self.n_jobs = bound.n_params, bound.n_jobs
         # None saves a multiplication per sample, and per position.
         self.varying_weights = weights if np.any(weights != 1.0) else None
         observed = allowed is None
         self._observed = bound.total_features(codes, weights) if observed else np.zeros(0)
 
-    def add_to(self, w: Floats, gradient: Floats) -> float:
-        """Add the gradient at ``w`` to ``gradient``; return the value."""
-        weights, observed = self.varying_weights, self._observed
+    def evaluate(self, w: Floats) -> TermValue:
+        """Return value and gradient at ``w``; the next call may overwrite the parts."""
+        weights = self.varying_weights
         found = self.bound.expected_features(w, weights, self.costs, self.allowed)
-        loss = float((found.log_z if weights is None else found.log_z * weights).sum())
-
-        def add(begin: int, stop: int) -> float:
-            return float(add_parts(found.parts, observed, w, begin, stop, gradient))
-
-        return loss - sum(in_chunks(add, self.n_params, self.bound.n_jobs))
+        loss = (found.log_z if weights is None else found.log_z * weights).sum()
+        return TermValue(float(loss), found.parts, self._observed)
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
         """Return the value at zero weights, of some samples if given.
@@ -95,7 +102,7 @@ class Likelihood:
         if self.costs is None and self.allowed is None:
             some = every if samples is None else every[samples]
             return float(np.log(self.bound.n_labels) * np.sum(some))
-        value = self.add_to(np.zeros(self.n_params), np.zeros(self.n_params))
+        value = self.evaluate(np.zeros(self.n_params)).loss
         return value if samples is None else value * samples.size / max(every.size, 1)
 
 
@@ -125,9 +132,15 @@ class PenalisedObjective:
         """Return the value and its gradient; the last answer is kept for the same array."""
         if self._last is None or self._last[0] is not w:
             counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
-            gradient = 2.0 * self.c2 * counted
-            loss = self.c2 * dot(counted, counted) + self.term.add_to(w, gradient)
-            self._last = (w, float(loss), gradient)
+            loss, parts, observed = self.term.evaluate(w)
+            gradient = np.empty(self.n_params)
+
+            def add_up(begin: int, stop: int) -> float:
+                arrays = parts, observed, w, counted
+                return float(penalised_sum(*arrays, self.c2, begin, stop, gradient))
+
+            loss += sum(in_chunks(add_up, self.n_params, self.term.n_jobs))
+            self._last = (w, loss, gradient)
         return self._last[1:]
 
     def add_curvature(self, diagonal: Floats) -> Floats:
