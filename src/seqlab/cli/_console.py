@@ -37,6 +37,14 @@ def plain_table(**options: Any) -> Table:
     return Table(**{**look, **options})
 
 
+def print_facts(console: Any, facts: dict[str, str]) -> None:
+    """Print one line per fact, with its name on the left."""
+    from rich.markup import escape
+
+    for name, value in facts.items():
+        console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
+
+
 def format_help(text: str) -> str:
     """Join the lines of each paragraph, as typer expects; indented lines stay as they are."""
     paragraphs = text.strip().split("\n\n")

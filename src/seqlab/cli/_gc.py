@@ -23,13 +23,3 @@ def gc_frozen() -> Iterator[None]:
         gc.freeze()
         if enabled:
             gc.enable()
-
-
-def gc_unfreeze() -> None:
-    """Undo `gc_frozen` when a command has ended, because the process may continue."""
-    gc.unfreeze()
-
-
-def gc_freeze_at_exit() -> None:
-    """Let the process end without a last scan: the system frees its memory at once."""
-    gc.freeze()

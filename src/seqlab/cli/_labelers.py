@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 import seqlab
 from seqlab.cli._errors import CommandError
@@ -17,6 +19,9 @@ SHORT_NAMES = {
     "independent": "IndependentLabeler",
 }
 _NOT_LABELERS = frozenset({"SNoW", "Tagger", "TemperedClassifier"})
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
+]
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,78 +30,60 @@ _FORMAT_OF_SUFFIX = {
 _COMPRESSION_SUFFIXES = (".gz", ".xz", ".bz2")
 _SEPARATORS = {"auto": "auto", "space": " ", "tab": "\t", "whitespace": "whitespace"}
 _DEFAULT_LABEL: dict[str, int | str] = {"columns": -1, "conllu": "upos", "jsonl": "labels"}
-PANEL = "Input format"
+option = partial(typer.Option, rich_help_panel="Input format")
 
 FormatOption = Annotated[
     str,
-    typer.Option(
+    option(
         "--format",
         "-f",
         help="columns, conllu, crfsuite, jsonl or svmlight; auto: by the name of the file.",
-        rich_help_panel=PANEL,
     ),
 ]
 ModelFormatOption = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        "-f",
-        help="As in train; auto: the format of the training file.",
-        rich_help_panel=PANEL,
-    ),
+    str, option("--format", "-f", help="As in train; auto: the format of the training file.")
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--label-column",
         "-l",
         metavar="COLUMN",
         help="The label: a column number (the first is 0, the last is -1), a CoNLL-U field or a "
         "JSON key.",
         show_default="the last column; upos; labels",
-        rich_help_panel=PANEL,
     ),
 ]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--columns",
         "-c",
         metavar="COLUMNS",
         help="The columns of a token, for example 0,1 or form,xpos.",
         show_default="all except the label; form",
-        rich_help_panel=PANEL,
     ),
 ]
 SeparatorOption = Annotated[
     str,
-    typer.Option(
+    option(
         "--separator",
         help="Between columns: space, tab, whitespace (both); auto: as in the first line.",
-        rich_help_panel=PANEL,
     ),
 ]
 CommentOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--comment",
         metavar="PREFIX",
         help="Lines that start with this prefix are comments, not tokens.",
         show_default="no comments: # is a token",
-        rich_help_panel=PANEL,
     ),
 ]
-EncodingOption = Annotated[
-    str, typer.Option("--encoding", help="Encoding of the file.", rich_help_panel=PANEL)
-]
+EncodingOption = Annotated[str, option("--encoding", help="Encoding of the file.")]
 ModelEncodingOption = Annotated[
     str | None,
-    typer.Option(
-        "--encoding",
-        help="Encoding of the file.",
-        show_default="that of the training file",
-        rich_help_panel=PANEL,
-    ),
+    option("--encoding", help="Encoding of the file.", show_default="that of the training file"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
 from seqlab.cli._console import format_help
 from seqlab.cli._errors import DEBUG, FAILURE, USAGE, one_line_warnings, print_message, report_error
-from seqlab.cli._gc import gc_freeze_at_exit, gc_unfreeze
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
 _ClickException: Any = next(
@@ -74,7 +74,7 @@ class Program(TyperGroup):
         except typer.Abort:
             code = report_error(KeyboardInterrupt())
         finally:
-            gc_unfreeze()
+            gc.unfreeze()  # what a command froze, because the process may continue
             if debug is None:
                 os.environ.pop(DEBUG, None)
         code = code if isinstance(code, int) else 0
@@ -147,4 +147,4 @@ def main() -> None:
     except KeyboardInterrupt as interrupt:  # before any command has started
         sys.exit(report_error(interrupt))
     finally:
-        gc_freeze_at_exit()
+        gc.freeze()  # no last scan: the system frees the memory at once

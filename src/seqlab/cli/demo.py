@@ -13,6 +13,7 @@ import typer
 
 from seqlab.cli import _console
 from seqlab.cli._errors import check_output
+from seqlab.cli._labelers import JobsOption
 
 HELP = """
 Train on generated addresses, label new addresses, and show what the model has learned.
@@ -41,9 +42,7 @@ def demo(
     svg: Annotated[
         Path | None, typer.Option("--svg", help="Also save the output as an SVG picture.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
-    ] = -1,
+    jobs: JobsOption = -1,
 ) -> None:
     """Run the demo; see `HELP`."""
     for path in (save, svg):

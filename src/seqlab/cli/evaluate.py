@@ -75,9 +75,7 @@ def evaluate(
     ] = None,
     worst: Annotated[int, typer.Option("--worst", min=0, help="Number of confusions to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
-    ] = -1,
+    jobs: _labelers.JobsOption = -1,
     format: _read_options.ModelFormatOption = "auto",
     label_column: _read_options.LabelOption = None,
     separator: _read_options.SeparatorOption = "auto",
@@ -148,39 +146,36 @@ def evaluate_file(
 def _read_predictions(
     file: str, options: _read_options.ReadOptions, gold_column: int, pred_column: int
 ) -> Evaluation:
-    from seqlab.cli._input import iter_chunks, open_sequences
+    from seqlab.cli._input import open_sequences
     from seqlab.cli._scheme import detect_scheme
     from seqlab.data.io import ReadError
 
     result = Evaluation([], [], {}, None)
     width = 0
     sequences, source = open_sequences(file, options, None, labeled=False)
-    chunks = iter_chunks(sequences, source)
+    columns = {"--gold-column": gold_column, "--pred-column": pred_column}
     is_default = (gold_column, pred_column) == _PRED_COLUMNS
-    while True:
-        try:
-            chunk = next(chunks, None)
-        except ReadError:
+    try:
+        for sequence in sequences:
             if is_default and not width:
-                _reject_conllu(source.pending, source.name)
-            raise
-        if chunk is None:
-            break
-        if is_default and not width:
-            _reject_conllu([*chunk[0].before, *chunk[0].lines[:1]], source.name)
-        for sequence in chunk:
+                _reject_conllu([*sequence.before, *sequence.lines[:1]], source.name)
             if not sequence.words:
                 continue
             width = len(sequence.tokens[0])
-            for option, column in (("--gold-column", gold_column), ("--pred-column", pred_column)):
+            for option, column in columns.items():
                 if not -width <= column < width:
                     found = _console.format_count(width, "column")
                     raise CommandError(
                         f"{source.name}:{sequence.line}: {found}, but {option} is {column}"
                     )
-            gold = [token[gold_column] for token in sequence.tokens]
-            predicted = [token[pred_column] for token in sequence.tokens]
+            gold, predicted = (
+                [token[column] for token in sequence.tokens] for column in columns.values()
+            )
             _add(result, sequence, gold, predicted, source.name)
+    except ReadError:
+        if is_default and not width:
+            _reject_conllu(source.pending, source.name)
+        raise
     _reject_probabilities(result, source.name, gold_column, pred_column, width)
     labels = {label for part in (result.y_true, result.y_pred) for row in part for label in row}
     result.scheme = detect_scheme(labels)

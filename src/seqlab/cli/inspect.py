@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import zip_longest
 from typing import Annotated, Any
 
 import typer
@@ -82,17 +84,13 @@ def print_features(console: Any, model: Any, top: int, labels: list[Any] | None 
     table.add_column("", justify="right", style="indian_red", min_width=6)
     for one in found:
         style = colours.get(phrase_type(str(one.label)), "")
-        n_rows = max(len(one.positive), len(one.negative), 1)
-        for row in range(n_rows):
-            cells = []
-            for side in (one.positive, one.negative):
-                if row < len(side):
-                    cells += [escape(side[row].feature), f"{side[row].weight:+.2f}"]
-                else:
-                    cells += ["", ""]
-            name = escape(str(one.label)) if row == 0 else ""
-            shown = f"[{style} bold]{name}[/]" if name and style else f"[bold]{name}[/bold]"
-            table.add_row(shown, *cells, end_section=row == n_rows - 1)
+        name = escape(str(one.label))
+        shown = f"[{style} bold]{name}[/]" if name and style else f"[bold]{name}[/bold]"
+        rows = _side_by_side(one.positive, one.negative, lambda x: escape(x.feature))
+        for cells in rows or [[""] * 4]:
+            table.add_row(shown, *cells)
+            shown = ""
+        table.add_section()
     console.print(table)
 
 
@@ -114,19 +112,21 @@ def print_transitions(console: Any, model: Any, top: int) -> None:
     table.add_column("  ")
     table.add_column("negative transitions", no_wrap=True)
     table.add_column("", justify="right", style="indian_red")
-    for row in range(max(len(positive), len(negative))):
-        cells = []
-        for side in (positive, negative):
-            if row < len(side):
-                one = side[row]
-                cells += [
-                    f"{escape(str(one.source))} [dim]→[/dim] {escape(str(one.target))}",
-                    f"{one.weight:+.2f}",
-                ]
-            else:
-                cells += ["", ""]
+
+    def name(one: Any) -> str:
+        return f"{escape(str(one.source))} [dim]→[/dim] {escape(str(one.target))}"
+
+    for cells in _side_by_side(positive, negative, name):
         table.add_row(*cells[:2], "", *cells[2:])
     console.print(table)
+
+
+def _side_by_side(
+    positive: list[Any], negative: list[Any], name: Callable[[Any], str]
+) -> list[list[str]]:
+    """Rows of a table: name and weight of a positive one, then of a negative one."""
+    sides = [[(name(one), f"{one.weight:+.2f}") for one in side] for side in (positive, negative)]
+    return [[*left, *right] for left, right in zip_longest(*sides, fillvalue=("", ""))]
 
 
 def _find_labels(model: Any, wanted: list[str] | None) -> list[Any] | None:
@@ -182,8 +182,6 @@ def _is_comment(template: Any) -> bool:
 
 
 def _print_facts(console: Any, facts: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     params = ", ".join(f"{name}={value}" for name, value in facts["parameters"].items())
     size = f"{facts['labels']} labels, {facts['n_features']:,} features"
     if "weights" in facts:
@@ -196,8 +194,7 @@ def _print_facts(console: Any, facts: dict[str, Any]) -> None:
         suffix = "" if facts["converged"] else ", not converged"
         rows["trained"] = f"{_console.format_count(facts['iterations'], 'iteration')}{suffix}"
     console.print()
-    for name, value in rows.items():
-        console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
+    _console.print_facts(console, rows)
 
 
 def _to_dict(

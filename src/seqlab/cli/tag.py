@@ -65,23 +65,18 @@ def tag(
     ] = False,
     unlabeled: Annotated[
         bool,
-        typer.Option(
-            "--unlabeled",
-            help="The file has no labels; needed only for crfsuite files.",
-            rich_help_panel=_read_options.PANEL,
+        _read_options.option(
+            "--unlabeled", help="The file has no labels; needed only for crfsuite files."
         ),
     ] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
-    ] = -1,
+    jobs: _labelers.JobsOption = -1,
     format: Annotated[
         str,
-        typer.Option(
+        _read_options.option(
             "--format",
             "-f",
             help="As in train, or text: one sequence of words per line, with , and ; split off; "
             "auto: the format of the training file.",
-            rich_help_panel=_read_options.PANEL,
         ),
     ] = "auto",
     label_column: _read_options.LabelOption = None,

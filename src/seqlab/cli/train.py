@@ -65,9 +65,7 @@ def train(
     dev: Annotated[
         str | None, typer.Option("--dev", help="Labelled file to evaluate the model on.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of threads; -1 for all cores.")
-    ] = -1,
+    jobs: _labelers.JobsOption = -1,
     seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0,
     quiet: Annotated[
         bool,
@@ -188,9 +186,6 @@ def _print_bigram_note(tagger: Any) -> None:
 
 
 def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float) -> None:
-    from rich.markup import escape
-
-    console = _console.stdout()
     labeler = tagger.labeler_
     n_steps = sum(x.shape[0] if hasattr(x, "shape") else len(x) for x in data.X)
     features = getattr(labeler, "n_features_in_", None)
@@ -213,10 +208,6 @@ def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float
             training += f", objective {history[-1]:,.6g}"
     rows["trained"] = training
     size = output.stat().st_size
-    rows["saved"] = f"{output} ({_format_size(size)})"
-    for name, value in rows.items():
-        console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
-
-
-def _format_size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{max(1, n_bytes // 1000)} kB"
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, size // 1000)} kB"
+    rows["saved"] = f"{output} ({shown})"
+    _console.print_facts(_console.stdout(), rows)

@@ -72,6 +72,28 @@ def heat_map(
     return drawn
 
 
-def heat_map_size(n_labels: int) -> float:
-    """Side length in inches of a square heat map."""
-    return float(np.clip(0.42 * n_labels + 2.2, 4.2, 14.0))
+class HeatMap:
+    """Base of the displays that are one heat map."""
+
+    def _draw(
+        self,
+        ax: Any,
+        values: NDArray[np.float64],
+        labels: tuple[Sequence[Any], Sequence[Any]],
+        *,
+        axis_names: tuple[str, str],
+        bar_name: str | None,
+        **options: Any,
+    ) -> None:
+        """Draw the rows and columns of `labels`, and a colour bar if it has a name."""
+        rows, columns = ([str(label) for label in axis] for axis in labels)
+        side = float(np.clip(0.42 * len(rows) + 2.2, 4.2, 14.0))
+        self.ax_, self.figure_ = get_axes(ax, (side + 0.8, side))
+        self.image_ = heat_map(self.ax_, values, rows, columns, **options)
+        self.ax_.set_ylabel(axis_names[0], color=GREY)
+        self.ax_.set_xlabel(axis_names[1], color=GREY)
+        if bar_name is not None:
+            bar = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.6, pad=0.02)
+            bar.outline.set_visible(False)
+            bar.ax.tick_params(length=0, labelsize=8, colors=INK)
+            bar.set_label(bar_name, color=GREY)

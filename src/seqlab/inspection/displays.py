@@ -19,20 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.inspection._plotting import (
-    BLUE,
-    GREY,
-    INK,
-    ORANGE,
-    get_axes,
-    heat_map,
-    heat_map_size,
-    pyplot,
-)
+from seqlab.inspection._plotting import BLUE, GREY, INK, ORANGE, HeatMap, get_axes, pyplot
 from seqlab.inspection.weights import END, START, label_order, transition_matrix
 
 
-class TransitionDisplay:
+class TransitionDisplay(HeatMap):
     """Heat map of the transition weights between labels.
 
     Parameters
@@ -121,30 +112,22 @@ class TransitionDisplay:
             Write the weights into the cells, unless there are too many.
         colorbar : bool, default=True
         """
-        side = heat_map_size(len(self.sources))
-        self.ax_, self.figure_ = get_axes(ax, (side + 0.8, side))
         bound = float(np.nanmax(np.abs(self.weights))) if np.isfinite(self.weights).any() else 1.0
         texts = [
             [f"{w:.1f}".replace("-0.0", "0.0") if np.isfinite(w) else "" for w in row]
             for row in self.weights
         ]
-        self.image_ = heat_map(
-            self.ax_,
+        self._draw(
+            ax,
             self.weights,
-            [str(label) for label in self.sources],
-            [str(label) for label in self.targets],
+            (self.sources, self.targets),
+            axis_names=("from", "to"),
+            bar_name="weight" if colorbar else None,
             texts=texts if values else None,
             cmap=cmap,
             vmin=-bound,
             vmax=bound,
         )
-        self.ax_.set_ylabel("from", color=GREY)
-        self.ax_.set_xlabel("to", color=GREY)
-        if colorbar:
-            bar = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.6, pad=0.02)
-            bar.outline.set_visible(False)
-            bar.ax.tick_params(length=0, labelsize=8, colors=INK)
-            bar.set_label("weight", color=GREY)
         return self
 
 
@@ -250,7 +233,7 @@ class HistoryDisplay:
         return self
 
 
-class ConfusionDisplay:
+class ConfusionDisplay(HeatMap):
     """Heat map of gold and predicted labels.
 
     Parameters
@@ -335,30 +318,22 @@ class ConfusionDisplay:
             Write the counts into the cells, unless there are too many.
         colorbar : bool, default=True
         """
-        side = heat_map_size(len(self.labels))
-        self.ax_, self.figure_ = get_axes(ax, (side + 0.8, side))
         counts = np.asarray(self.matrix, dtype=np.float64)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
         shown = shares if normalize else counts
-        names = [str(label) for label in self.labels]
+        bar_name = "share of the gold label" if normalize else "tokens"
         texts = [[f"{int(n):,}" if n else "" for n in row] for row in counts]
-        self.image_ = heat_map(
-            self.ax_,
+        self._draw(
+            ax,
             np.where(counts > 0, shown, np.nan),
-            names,
-            names,
+            (self.labels, self.labels),
+            axis_names=("gold", "predicted"),
+            bar_name=bar_name if colorbar else None,
             texts=texts if values else None,
             cmap=cmap,
             # The square root makes rare errors visible beside the diagonal.
             norm=_root_norm(1.0 if normalize else max(float(counts.max()), 1.0)),
         )
-        self.ax_.set_ylabel("gold", color=GREY)
-        self.ax_.set_xlabel("predicted", color=GREY)
-        if colorbar:
-            bar = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.6, pad=0.02)
-            bar.outline.set_visible(False)
-            bar.ax.tick_params(length=0, labelsize=8, colors=INK)
-            bar.set_label("share of the gold label" if normalize else "tokens", color=GREY)
         return self
 
 

@@ -192,9 +192,8 @@ def feature_names(model: Any) -> NDArray[np.object_] | None:
         if holder is not None and hasattr(holder, "get_feature_names_out"):
             names = holder.get_feature_names_out()
             if stacked is not None and holder is not getattr(labeler, "vectorizer_", None):
-                names = stacked.get_feature_names_out(
-                    names
-                )  # adds the predictions of the first stage
+                # Add the predictions of the first stage.
+                names = stacked.get_feature_names_out(names)
             return np.asarray(names, dtype=object)
     if stacked is not None:
         return stacked.get_feature_names_out()
@@ -262,12 +261,9 @@ def _coefficients(model: Any) -> Any:
             + ("" if holder is labeler else f" (its estimator is a {type(holder).__name__})")
         )
     coef = sp.csr_matrix(coef) if sp.issparse(coef) else np.asarray(coef, dtype=np.float64)
-    if (
-        coef.shape[0] == 1 and len(_classes(model)) == 2
-    ):  # scikit-learn stores one row for two classes
-        return (
-            np.vstack([-coef, coef]) if isinstance(coef, np.ndarray) else sp.vstack([-coef, coef])
-        )
+    if coef.shape[0] == 1 and len(_classes(model)) == 2:
+        # scikit-learn stores one row for two classes.
+        return (np if isinstance(coef, np.ndarray) else sp).vstack([-coef, coef])
     return coef
 
 

@@ -174,10 +174,7 @@ def confusion(
     axis = list(labels)
     code_of = {label: code for code, label in enumerate(aligned.labels)}
     chosen = np.array([code_of.get(label, n_labels) for label in axis], dtype=np.int64)
-    padded = np.zeros(
-        (n_labels + 1, n_labels + 1), dtype=np.int64
-    )  # last row and column: unseen labels
-    padded[:-1, :-1] = matrix
+    padded = np.pad(matrix, (0, 1))  # last row and column: unseen labels
     return Confusion(padded[np.ix_(chosen, chosen)], axis)
 
 
