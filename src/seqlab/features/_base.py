@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,29 @@ class TokenTransformer(SequenceTransformer):
         return tags
 
 
+class FixedTokenTransformer(TokenTransformer):
+    """A transformer of tokens that learns nothing: `fit` checks the parameters and names the columns.
+
+    Attributes
+    ----------
+    feature_names_ : list of str
+    """
+
+    feature_names_: list[str]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns, `feature_names_`."""
+        check_is_fitted(self)
+        return np.array(self.feature_names_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
 class MatrixTransformer(SequenceTransformer):
-    """A transformer of sequences of feature vectors, which remembers the columns of its input.
+    """A transformer that appends columns to sequences of feature vectors; see `_append`.
 
     Attributes
     ----------
@@ -40,6 +61,29 @@ class MatrixTransformer(SequenceTransformer):
     feature_names_ : ndarray of object
         Names of the columns of the input, ``x0``, ``x1``, ... if it has none.
     """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the columns of the input, and which ones to append.
+
+        Parameters
+        ----------
+        X : Sequences, or list of matrices, one per sequence
+        y : ignored
+        """
+        self._learn_columns(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Sequences:
+        """Learn which columns to append, and append them."""
+        return self._append(self._learn_columns(X))
+
+    def transform(self, X: Any) -> Sequences:
+        """Append the columns learned in `fit`."""
+        return self._append(self._check_columns(X))
+
+    def _append(self, sequences: Sequences) -> Sequences:
+        """Return the sequences with further columns."""
+        raise NotImplementedError
 
     def _learn_columns(self, X: Any) -> Sequences:
         self._validate_params()

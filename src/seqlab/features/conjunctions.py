@@ -74,25 +74,6 @@ class Conjunctions(MatrixTransformer):
         self.min_count = min_count
         self.keep = keep
 
-    def fit(self, X: Any, y: Any = None) -> Conjunctions:
-        """Learn which products occur.
-
-        Parameters
-        ----------
-        X : Sequences, or list of matrices, one per sequence
-        y : ignored
-        """
-        self._fit(X)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Sequences:
-        """Learn which products occur and append them."""
-        return self._append_products(self._fit(X))
-
-    def transform(self, X: Any) -> Sequences:
-        """Append the products learned in `fit`."""
-        return self._append_products(self._check_columns(X))
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features; a product is ``a&b``."""
         names = self._input_names(input_features)
@@ -102,10 +83,10 @@ class Conjunctions(MatrixTransformer):
         ]
         return np.array([*(names if self.keep else ()), *products], dtype=object)
 
-    def _fit(self, X: Any) -> Sequences:
+    def _learn_columns(self, X: Any) -> Sequences:
         from seqlab.features._kernels.code_tables import add_rows, count_slots
 
-        sequences = self._learn_columns(X)
+        sequences = super()._learn_columns(X)
         found = self._find_products(sequences)
         n_found = found.codes.shape[1]
         keys = np.empty((n_found, self.size), np.int32)
@@ -122,7 +103,7 @@ class Conjunctions(MatrixTransformer):
         self.products_ = keys[:n_products][counts[:n_products] >= self.min_count] - 1
         return sequences
 
-    def _append_products(self, sequences: Sequences) -> Sequences:
+    def _append(self, sequences: Sequences) -> Sequences:
         from seqlab.features._kernels.code_tables import count_slots, fill_slots, find_rows
 
         found = self._find_products(sequences)

@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features._base import TokenTransformer
+from seqlab.features._base import FixedTokenTransformer
 from seqlab.features._token_columns import ColumnCoder, encode_column, token_blocks
 
 Phrase = tuple[int, ...]
 
 
-class Gazetteer(TokenTransformer):
+class Gazetteer(FixedTokenTransformer):
     """Membership of tokens and phrases in given lists.
 
     Parameters
@@ -42,6 +42,7 @@ class Gazetteer(TokenTransformer):
     Attributes
     ----------
     feature_names_ : list of str
+        Names of the columns: ``list:B``, ``list:I`` and, if loose, ``list:in``.
 
     Examples
     --------
@@ -109,16 +110,6 @@ class Gazetteer(TokenTransformer):
         shape = (n_steps, len(self.feature_names_))
         matrix = sp.csr_matrix((np.ones(row.size), (row, column)), shape=shape)
         return Sequences(matrix, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features: ``list:B``, ``list:I`` and, if loose, ``list:in``."""
-        check_is_fitted(self)
-        return np.array(self.feature_names_, dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
 
 def _encode_entries(entries: Iterable[Any], coder: ColumnCoder) -> dict[int, list[Phrase]]:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.features._base import TokenTransformer
+from seqlab.features._base import FixedTokenTransformer
 from seqlab.features._line_patterns import BASIC_NAMES, basic_features
 from seqlab.features._token_columns import token_blocks
 from seqlab.features.window import Window
@@ -31,7 +31,7 @@ _N_TENTHS = 10
 _N_NEIGHBOURS = 2  # lines before, and lines after, whose features are added
 
 
-class LineFeatures(TokenTransformer):
+class LineFeatures(FixedTokenTransformer):
     r"""Binary features of lines of text.
 
     Parameters
@@ -49,7 +49,7 @@ class LineFeatures(TokenTransformer):
     Attributes
     ----------
     feature_names_ : list of str
-        Names of the columns.
+        Names of the columns: ``blank``, ``blank[-1]`` for the previous line, ``line 3 from the end``.
 
     See Also
     --------
@@ -143,16 +143,6 @@ class LineFeatures(TokenTransformer):
         with_neighbours = _make_window().fit_transform(basic)
         matrix = sp.hstack([with_neighbours.matrix, _positions(basic.lengths)], format="csr")
         return Sequences(matrix, offsets)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns: ``blank``, ``blank[-1]`` for the previous line, ``line 3 from the end``."""
-        check_is_fitted(self)
-        return np.array(self.feature_names_, dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     def _compile_patterns(self) -> dict[str, re.Pattern[str]]:
         compiled = {}

@@ -61,25 +61,6 @@ class Window(MatrixTransformer):
         self.after = after
         self.boundary = boundary
 
-    def fit(self, X: Any, y: Any = None) -> Window:
-        """Learn the columns of the input.
-
-        Parameters
-        ----------
-        X : Sequences, or list of matrices, one per sequence
-        y : ignored
-        """
-        self._learn_columns(X)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Sequences:
-        """Append the features of neighbouring steps."""
-        return self._append_neighbours(self._learn_columns(X))
-
-    def transform(self, X: Any) -> Sequences:
-        """Append the features of neighbouring steps."""
-        return self._append_neighbours(self._check_columns(X))
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns: ``name`` and ``name[-1]``; ``__BOS__[-1]`` for the boundary."""
         names = self._input_names(input_features)
@@ -96,7 +77,7 @@ class Window(MatrixTransformer):
     def _distances(self) -> list[int]:
         return [*range(-self.before, 0), *range(1, self.after + 1)]
 
-    def _append_neighbours(self, sequences: Sequences) -> Sequences:
+    def _append(self, sequences: Sequences) -> Sequences:
         offsets, lengths = sequences.offsets, sequences.lengths
         steps = np.arange(sequences.n_steps)
         begin, end = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from seqlab.data.errors import InputError, NumericalError
+from seqlab.learning import TrainingData
 
 # Lower bound on posteriors. Without it, a single wrong zero would exclude a labeling, whatever the
 # posteriors of all other steps.
@@ -193,6 +194,14 @@ def fit_posteriors(
     if own_folds:
         fitted.set_params(cv=None)  # the folds are as large as the data and no longer needed
     return StepPosteriors(fitted, _columns(fitted, present, classes, uses_codes), classes.size)
+
+
+def weights_and_groups(
+    data: TrainingData,
+) -> tuple[NDArray[np.float64] | None, NDArray[np.int64]]:
+    """Return the ``weights`` and ``groups`` of all training steps, as `fit_posteriors` takes them."""
+    groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
+    return (data.step_weights if data.is_weighted else None), groups
 
 
 def _columns(

@@ -205,11 +205,10 @@ class TypeOrder:
                 columns = rows.of_type(type_)
                 for t in np.unique(starts[rank]):
                     here = columns[starts[rank] == t]
+                    both = np.append(here, switch[t])
                     if rank < border:  # sum of x + switch <= 1
-                        both = np.append(here, switch[t])
                         rows.add(both, 1.0, high=1.0)
                     else:  # sum of x <= switch
-                        both = np.append(here, switch[t])
                         rows.add(both, np.append(np.ones(here.size), -1.0), high=0.0)
 
 

@@ -109,7 +109,16 @@ class PhraseCosts:
         min_probability : float
             Phrases that open or close with a smaller probability are not candidates.
         """
-        return cls._of_ends(PRODUCT, open_proba, close_proba, offsets, threshold, min_probability)
+        opened = _probabilities(open_proba, "open_proba", offsets)
+        closed = _probabilities(close_proba, "close_proba", offsets)
+        if opened.shape != closed.shape or opened.shape[1] == 0:
+            raise InputError(
+                "open_proba and close_proba must have the same steps and types, got shapes "
+                f"{opened.shape} and {closed.shape}"
+            )
+        none = np.zeros(opened.shape[0])
+        opens, closes = opened >= min_probability, closed >= min_probability
+        return cls._build(PRODUCT, opened, closed, none, none, opens, closes, threshold, offsets)
 
     @classmethod
     def log_odds(
@@ -122,7 +131,8 @@ class PhraseCosts:
         min_probability: float = 0.0,
     ) -> PhraseCosts:
         """``threshold - log(p / (1 - p))`` with ``p = p_o p_c``; parameters as in `product`."""
-        return cls._of_ends(LOG_ODDS, open_proba, close_proba, offsets, threshold, min_probability)
+        limits: Any = {"threshold": threshold, "min_probability": min_probability}
+        return replace(cls.product(open_proba, close_proba, offsets, **limits), kind=LOG_ODDS)
 
     @classmethod
     def map(
@@ -176,27 +186,6 @@ class PhraseCosts:
             threshold,
             offsets,
         )
-
-    @classmethod
-    def _of_ends(
-        cls,
-        kind: int,
-        open_proba: ArrayLike,
-        close_proba: ArrayLike,
-        offsets: ArrayLike | None,
-        threshold: ArrayLike,
-        min_probability: float,
-    ) -> PhraseCosts:
-        opened = _probabilities(open_proba, "open_proba", offsets)
-        closed = _probabilities(close_proba, "close_proba", offsets)
-        if opened.shape != closed.shape or opened.shape[1] == 0:
-            raise InputError(
-                "open_proba and close_proba must have the same steps and types, got shapes "
-                f"{opened.shape} and {closed.shape}"
-            )
-        none = np.zeros(opened.shape[0])
-        opens, closes = opened >= min_probability, closed >= min_probability
-        return cls._build(kind, opened, closed, none, none, opens, closes, threshold, offsets)
 
     @classmethod
     def _build(

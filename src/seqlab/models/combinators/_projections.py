@@ -12,8 +12,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from seqlab.learning import TrainingData
 from seqlab.models._markov import LegalTransitions
-from seqlab.models._posteriors import StepPosteriors, fit_posteriors
+from seqlab.models._posteriors import StepPosteriors, fit_posteriors, weights_and_groups
+from seqlab.structures.chain import previous_codes
 
 
 class Projections:
@@ -49,15 +51,11 @@ class Projections:
 
 def fit_projections(
     classifier: Any,
+    data: TrainingData,
     matrix: Any,
-    codes: NDArray[np.int64],
-    previous: NDArray[np.int64],
-    classes: NDArray[Any],
     legal: LegalTransitions,
     *,
     smoothing: float,
-    weights: NDArray[np.float64] | None,
-    groups: NDArray[np.int64],
     n_jobs: int | None,
 ) -> Projections:
     """Fit the classifiers of all projections.
@@ -65,21 +63,19 @@ def fit_projections(
     Parameters
     ----------
     classifier : what `seqlab.models._posteriors.prepare_classifier` returned
+    data : TrainingData
     matrix : array or CSR matrix of shape (n_steps, n_features)
-    codes, previous : int arrays of shape (n_steps,)
-        Label of each step and of the previous step, -1 for first steps.
-    classes : array of shape (n_labels,)
+        The features of the steps, which may have more columns than those of ``data``.
     legal : LegalTransitions
         Which labels may follow each other.
     smoothing : float
         Total probability of the legal labels that a projection does not show.
-    weights : array of shape (n_steps,), optional
-    groups : int array of shape (n_steps,)
-        Sequence of each step.
     n_jobs : int, optional
         Threads (or workers of the active joblib backend).
     """
-    n_labels = classes.size
+    codes, classes, n_labels = data.codes, data.classes, data.classes.size
+    previous = previous_codes(codes, data.X.offsets)
+    weights, groups = weights_and_groups(data)
     may_follow = np.vstack([legal.transitions, legal.start])
     used = np.ones(codes.size, dtype=bool) if weights is None else weights > 0
     # Plus 1, so that every legal label is possible after a label that nothing followed.

@@ -31,6 +31,7 @@ from seqlab.models._posteriors import (
     MIN_POSTERIOR,
     fit_posteriors,
     prepare_classifier,
+    weights_and_groups,
 )
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin
@@ -175,7 +176,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         self.start_, self.transitions_, _ = chain
         self.may_end_ = legal.end
         position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], data.X.lengths)
-        groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
+        weights, groups = weights_and_groups(data)
         n_kinds = 2 if is_alternating(self.start_ > 0, self.transitions_ > 0) else 1
         self.posteriors_ = []
         for kind in range(n_kinds):
@@ -185,7 +186,7 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
                 data.X.matrix[rows] if n_kinds > 1 else data.X.matrix,
                 data.codes[rows],
                 self.classes_,
-                weights=None if not data.is_weighted else data.step_weights[rows],
+                weights=None if weights is None else weights[rows],
                 groups=groups[rows],
                 place="" if n_kinds == 1 else f" at {('even', 'odd')[kind]} positions",
             )

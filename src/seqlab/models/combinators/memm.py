@@ -27,11 +27,15 @@ from seqlab.inference.history_beam import check_history, history_beam, history_c
 from seqlab.learning import TrainingData
 from seqlab.metrics.threshold import MinError, min_error_threshold
 from seqlab.models._markov import LegalTransitions
-from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, fit_posteriors, prepare_classifier
+from seqlab.models._posteriors import (
+    CLASSIFIER_CONSTRAINTS,
+    fit_posteriors,
+    prepare_classifier,
+    weights_and_groups,
+)
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.combinators._history import HistoryColumns, LocalModel
 from seqlab.models.combinators._projections import Projections, fit_projections
-from seqlab.structures.chain import previous_codes
 
 # With at most this many histories, "auto" decodes exactly. Larger: slower, but exact for more models.
 EXACT_HISTORIES = 100
@@ -162,15 +166,11 @@ class MEMM(DistributionMixin, ChainLabeler):
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> None:
-        check_history(self.classes_.size, self.history)
-        weights = None if not data.is_weighted else data.step_weights
-        self.local_ = self._fit_local(data, weights)
-
-    def _fit_local(self, data: TrainingData, weights: Any) -> LocalModel:
-        n_labels, offsets = self.classes_.size, data.X.offsets
+        n_labels = self.classes_.size
+        check_history(n_labels, self.history)
         classifier = prepare_classifier(self.classifier, self.calibrate)
         by_previous = self.transitions == "models" and self.history > 0
-        histories = history_codes(data.codes, offsets, n_labels, self.history)
+        histories = history_codes(data.codes, data.X.offsets, n_labels, self.history)
         combined = self.conjunction and self.history > 1
         columns = HistoryColumns(
             n_labels,
@@ -181,25 +181,16 @@ class MEMM(DistributionMixin, ChainLabeler):
         matrix = data.X.matrix
         if columns.n_columns:
             matrix = columns.append_to(matrix, histories)
-        groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
-        if not by_previous:
-            model: Any = fit_posteriors(
+        if by_previous:
+            legal = LegalTransitions.unrestricted(n_labels)
+            options: Any = {"smoothing": self.smoothing, "n_jobs": self.n_jobs}
+            model: Any = fit_projections(classifier, data, matrix, legal, **options)
+        else:
+            weights, groups = weights_and_groups(data)
+            model = fit_posteriors(
                 classifier, matrix, data.codes, self.classes_, weights=weights, groups=groups
             )
-        else:
-            model = fit_projections(
-                classifier,
-                matrix,
-                data.codes,
-                previous_codes(data.codes, offsets),
-                self.classes_,
-                LegalTransitions.unrestricted(n_labels),
-                smoothing=self.smoothing,
-                weights=weights,
-                groups=groups,
-                n_jobs=self.n_jobs,
-            )
-        return LocalModel(columns, model)
+        self.local_ = LocalModel(columns, model)
 
     @property
     def classifier_(self) -> Any:

@@ -27,7 +27,6 @@ from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions,
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.combinators._projections import fit_projections
 from seqlab.models.combinators._propagation import find_reachable
-from seqlab.structures.chain import previous_codes
 
 
 class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
@@ -136,21 +135,10 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> None:
-        offsets = data.X.offsets
         classifier = prepare_classifier(self.classifier, self.calibrate)
         legal = find_legal_transitions(self, data)
-        self.projections_ = fit_projections(
-            classifier,
-            data.X.matrix,
-            data.codes,
-            previous_codes(data.codes, offsets),
-            self.classes_,
-            legal,
-            smoothing=self.smoothing,
-            weights=None if not data.is_weighted else data.step_weights,
-            groups=np.repeat(np.arange(len(data.X)), data.X.lengths),
-            n_jobs=self.n_jobs,
-        )
+        options: Any = {"smoothing": self.smoothing, "n_jobs": self.n_jobs}
+        self.projections_ = fit_projections(classifier, data, data.X.matrix, legal, **options)
         self.may_start_, self.may_follow_, self.may_end_ = legal
 
     @property

@@ -13,7 +13,7 @@ Without smoothing, a label without counts has the frequencies of all labels toge
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,24 +32,42 @@ from seqlab.models.hmm._emission_kernels import (
     sum_table_rows,
 )
 from seqlab.models.hmm._emissions import (
+    Emissions,
     Floats,
     Scorer,
     Statistics,
     check_entries,
     check_not_infinite,
     count_nonzero_per_row,
+    csr_rows,
 )
 from seqlab.structures.chain import as_csr
 
 
 @dataclass
-class CategoricalEmissions:
-    """Columns of symbols, independent given the label.
+class SmoothedEmissions(Emissions):
+    """What the discrete distributions have in common.
 
     Parameters
     ----------
     n_labels : int
     smoothing : float
+    """
+
+    n_labels: int
+    smoothing: float
+
+    def with_smoothing(self, smoothing: float) -> Self:
+        return replace(self, smoothing=smoothing)
+
+
+@dataclass
+class CategoricalEmissions(SmoothedEmissions):
+    """Columns of symbols, independent given the label.
+
+    Parameters
+    ----------
+    n_labels, smoothing : see `SmoothedEmissions`
     indicators : bool
         Whether a step is a row of zeros with a single 1 (one column of symbols) instead of one number per
         column.
@@ -59,8 +77,6 @@ class CategoricalEmissions:
         One per column; the last symbol stands for unseen ones.
     """
 
-    n_labels: int
-    smoothing: float
     indicators: bool
     categories: list[Floats]
     probabilities: list[Floats] = field(default_factory=list)
@@ -138,9 +154,6 @@ class CategoricalEmissions:
         found = [_frequencies(counts, self.smoothing).T for counts in pieces]
         return replace(self, probabilities=[np.ascontiguousarray(p) for p in found])
 
-    def with_smoothing(self, smoothing: float) -> CategoricalEmissions:
-        return replace(self, smoothing=smoothing)
-
     def log_prior(self) -> float:
         return _dirichlet_log_prior(self.smoothing, *self.probabilities)
 
@@ -167,19 +180,16 @@ _WHOLE = "categorical columns hold whole numbers"
 
 
 @dataclass
-class BernoulliEmissions:
+class BernoulliEmissions(SmoothedEmissions):
     """Binary features, independent given the label; a feature is on if its value is not 0.
 
     Parameters
     ----------
-    n_labels : int
-    smoothing : float
+    n_labels, smoothing : see `SmoothedEmissions`
     probabilities : array of shape (n_labels, n_features)
         Probability that each feature is on.
     """
 
-    n_labels: int
-    smoothing: float
     probabilities: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
@@ -196,8 +206,7 @@ class BernoulliEmissions:
 
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             out = np.tile(off, (stop - begin, 1))
-            rows = matrix.indptr[begin : stop + 1]
-            add_present(rows, matrix.indices, matrix.data, present, absent, certain, out)
+            add_present(csr_rows(matrix, begin, stop), present, absent, certain, out)
             return out
 
         return scores
@@ -205,8 +214,7 @@ class BernoulliEmissions:
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         present = np.zeros((matrix.shape[1], self.n_labels))
         missing = np.zeros_like(present)
-        rows = matrix.indptr[begin : stop + 1]
-        count_present(rows, matrix.indices, matrix.data, weights, present, missing)
+        count_present(csr_rows(matrix, begin, stop), weights, present, missing)
         return present, missing, weights.sum(axis=0)
 
     def estimate(self, statistics: Statistics) -> BernoulliEmissions:
@@ -219,9 +227,6 @@ class BernoulliEmissions:
         p = np.where(counted, (present + e) / np.where(counted, n + 2 * e, 1.0), together)
         # Rounding of n may make the ratio exceed 1.
         return replace(self, probabilities=np.ascontiguousarray(np.minimum(p, 1.0).T))
-
-    def with_smoothing(self, smoothing: float) -> BernoulliEmissions:
-        return replace(self, smoothing=smoothing)
 
     def log_prior(self) -> float:
         return _dirichlet_log_prior(self.smoothing, self.probabilities, 1.0 - self.probabilities)
@@ -237,20 +242,17 @@ class BernoulliEmissions:
 
 
 @dataclass
-class MultinomialEmissions:
+class MultinomialEmissions(SmoothedEmissions):
     """Counts of events; their total in a step is not modelled.
 
     Parameters
     ----------
-    n_labels : int
-    smoothing : float
+    n_labels, smoothing : see `SmoothedEmissions`
     totals, total_shares : arrays
         Totals of the training steps and their relative frequencies, for `sample`.
     probabilities : array of shape (n_labels, n_features)
     """
 
-    n_labels: int
-    smoothing: float
     totals: Any = None
     total_shares: Any = None
     probabilities: Any = None
@@ -275,24 +277,19 @@ class MultinomialEmissions:
 
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             out = np.zeros((stop - begin, self.n_labels))
-            rows = matrix.indptr[begin : stop + 1]
-            add_multinomial(rows, matrix.indices, matrix.data, table, out)
+            add_multinomial(csr_rows(matrix, begin, stop), table, out)
             return out
 
         return scores
 
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         counts = np.zeros((matrix.shape[1], self.n_labels))
-        rows = matrix.indptr[begin : stop + 1]
-        count_values(rows, matrix.indices, matrix.data, weights, counts)
+        count_values(csr_rows(matrix, begin, stop), weights, counts)
         return (counts,)
 
     def estimate(self, statistics: Statistics) -> MultinomialEmissions:
         found = _frequencies(statistics[0], self.smoothing)
         return replace(self, probabilities=np.ascontiguousarray(found.T))
-
-    def with_smoothing(self, smoothing: float) -> MultinomialEmissions:
-        return replace(self, smoothing=smoothing)
 
     def log_prior(self) -> float:
         return _dirichlet_log_prior(self.smoothing, self.probabilities)

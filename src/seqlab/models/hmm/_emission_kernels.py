@@ -2,13 +2,13 @@
 
 Tables are ``(n_columns, n_labels)``, labels last, so that the inner loop runs along a row for all labels.
 ``weights[i, s]`` is how much step i counts for label s: the weight of its sequence times 0 or 1 if
-the label is known, otherwise times a posterior probability. Rows of a CSR matrix are given as ``indptr`` (a
-slice, with absolute positions), ``indices`` and ``data``. NaN is a missing value: its factor is left out.
+the label is known, otherwise times a posterior probability. NaN is a missing value: its factor is left out.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Columns = NDArray[np.int32]
+# Some rows of a CSR matrix: ``indptr`` (a slice, with absolute positions), ``indices`` and ``data``.
+CSRRows: TypeAlias = tuple[Columns, Columns, Floats]
 MISSING = -1  # code of a missing categorical value
 
 
@@ -82,19 +84,14 @@ def count_table_rows(
 
 @njit(nogil=True, cache=True)
 def add_present(
-    indptr: Columns,
-    indices: Columns,
-    data: Floats,
-    present: Floats,
-    absent: Floats,
-    certain: NDArray[np.bool_],
-    out: Floats,
+    rows: CSRRows, present: Floats, absent: Floats, certain: NDArray[np.bool_], out: Floats
 ) -> None:
     """Add Bernoulli log-probabilities to ``out``, which holds those of a step with all features off.
 
     ``present`` is ``log p - log(1 - p)`` and ``absent`` is ``log(1 - p)``. If p = 1 (``certain``) both are 0,
     and a step without that feature is impossible.
     """
+    indptr, indices, data = rows
     n_labels = out.shape[1]
     required = certain.sum(axis=0)
     found = np.zeros(n_labels, dtype=np.int64)
@@ -113,15 +110,9 @@ def add_present(
 
 
 @njit(nogil=True, cache=True)
-def count_present(
-    indptr: Columns,
-    indices: Columns,
-    data: Floats,
-    weights: Floats,
-    present: Floats,
-    missing: Floats,
-) -> None:
+def count_present(rows: CSRRows, weights: Floats, present: Floats, missing: Floats) -> None:
     """Count how often each feature is on and how often it is missing."""
+    indptr, indices, data = rows
     for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             target = missing if math.isnan(data[k]) else present
@@ -131,10 +122,9 @@ def count_present(
 
 
 @njit(nogil=True, cache=True)
-def add_multinomial(
-    indptr: Columns, indices: Columns, data: Floats, table: Floats, out: Floats
-) -> None:
+def add_multinomial(rows: CSRRows, table: Floats, out: Floats) -> None:
     """Add ``log n! - sum_f log x_f! + sum_f x_f log p_f`` for the n events of a step."""
+    indptr, indices, data = rows
     for i in range(out.shape[0]):
         total, arrangements = 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -152,10 +142,9 @@ def add_multinomial(
 
 
 @njit(nogil=True, cache=True)
-def count_values(
-    indptr: Columns, indices: Columns, data: Floats, weights: Floats, counts: Floats
-) -> None:
+def count_values(rows: CSRRows, weights: Floats, counts: Floats) -> None:
     """``counts[f] += weights[i] x[i, f]``."""
+    indptr, indices, data = rows
     for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             for s in range(weights.shape[1]):
@@ -177,18 +166,13 @@ def add_normal(X: Floats, means: Floats, halves: Floats, logs: Floats, out: Floa
 
 @njit(nogil=True, cache=True)
 def add_normal_rows(
-    indptr: Columns,
-    indices: Columns,
-    data: Floats,
-    means: Floats,
-    halves: Floats,
-    at_zero: Floats,
-    out: Floats,
+    rows: CSRRows, means: Floats, halves: Floats, at_zero: Floats, out: Floats
 ) -> None:
     """The same for rows of a CSR matrix; ``out`` holds the log-probabilities of a step of zeros.
 
     ``at_zero[f]`` is the contribution of feature f at the value 0.
     """
+    indptr, indices, data = rows
     for i in range(out.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             f, x = indices[k], data[k]
@@ -201,12 +185,7 @@ def add_normal_rows(
 
 @njit(nogil=True, cache=True)
 def count_moments(
-    X: Floats,
-    center: Floats,
-    weights: Floats,
-    counts: Floats,
-    first: Floats,
-    second: Floats,
+    X: Floats, center: Floats, weights: Floats, counts: Floats, first: Floats, second: Floats
 ) -> None:
     """Add counts, sums and sums of squares of ``x - center``."""
     for i in range(X.shape[0]):
@@ -223,16 +202,10 @@ def count_moments(
 
 @njit(nogil=True, cache=True)
 def count_moments_rows(
-    indptr: Columns,
-    indices: Columns,
-    data: Floats,
-    center: Floats,
-    weights: Floats,
-    counts: Floats,
-    first: Floats,
-    second: Floats,
+    rows: CSRRows, center: Floats, weights: Floats, counts: Floats, first: Floats, second: Floats
 ) -> None:
     """Correct the moments of a matrix of zeros for the stored entries of a CSR matrix."""
+    indptr, indices, data = rows
     for i in range(weights.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
             f, x = indices[k], data[k]

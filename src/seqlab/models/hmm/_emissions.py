@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.models.hmm._emission_kernels import CSRRows
 
 Floats: TypeAlias = NDArray[np.float64]
 Statistics: TypeAlias = tuple[Floats, ...]
@@ -37,7 +38,7 @@ Scorer: TypeAlias = Callable[[Any, int, int], Floats]
 
 
 class Emissions(Protocol):
-    """The interface of emission distributions."""
+    """The base class of emission distributions; smoothing has no effect by default."""
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         """Check X and convert it to the form that the kernels need."""
@@ -57,15 +58,20 @@ class Emissions(Protocol):
 
     def with_smoothing(self, smoothing: float) -> Emissions:
         """Return the same distribution with another smoothing for the next estimate."""
-        ...
+        return self
 
     def log_prior(self) -> float:
         """Return the log-density of the prior at the parameters, up to a constant."""
-        ...
+        return 0.0
 
     def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         """Draw one observation per label code, as a dense or CSR matrix."""
         ...
+
+
+def csr_rows(matrix: Any, begin: int, stop: int) -> CSRRows:
+    """Return rows of a CSR matrix in the form that the kernels take."""
+    return matrix.indptr[begin : stop + 1], matrix.indices, matrix.data
 
 
 def choose_emissions(matrix: Any) -> str:

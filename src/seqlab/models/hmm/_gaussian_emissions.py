@@ -24,11 +24,13 @@ from seqlab.models.hmm._emission_kernels import (
     count_products,
 )
 from seqlab.models.hmm._emissions import (
+    Emissions,
     Floats,
     Scorer,
     Statistics,
     check_entries,
     check_not_infinite,
+    csr_rows,
 )
 
 LOG_2_PI = float(np.log(2 * np.pi))
@@ -50,8 +52,8 @@ def overall_moments(X: Sequences, step_weights: Floats) -> tuple[Floats, Floats]
 
 
 @dataclass
-class GaussianEmissions:
-    """Normal features, independent given the label.
+class NormalEmissions(Emissions):
+    """What the normal distributions have in common.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class GaussianEmissions:
         Lower bound on variances, as a fraction of the overall variance.
     center, spread : arrays of shape (n_features,)
         Overall mean and variance.
-    means, variances : arrays of shape (n_labels, n_features)
+    means : array of shape (n_labels, n_features)
     """
 
     n_labels: int
@@ -68,6 +70,18 @@ class GaussianEmissions:
     center: Floats
     spread: Floats
     means: Any = None
+
+
+@dataclass
+class GaussianEmissions(NormalEmissions):
+    """Normal features, independent given the label.
+
+    Parameters
+    ----------
+    n_labels, floor, center, spread, means : see `NormalEmissions`
+    variances : array of shape (n_labels, n_features)
+    """
+
     variances: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
@@ -86,8 +100,7 @@ class GaussianEmissions:
                 add_normal(matrix[begin:stop], means, halves, logs, out)
                 return out
             out = np.tile(at_zero.sum(axis=0), (stop - begin, 1))
-            rows = matrix.indptr[begin : stop + 1]
-            add_normal_rows(rows, matrix.indices, matrix.data, means, halves, at_zero, out)
+            add_normal_rows(csr_rows(matrix, begin, stop), means, halves, at_zero, out)
             return out
 
         return scores
@@ -101,10 +114,8 @@ class GaussianEmissions:
         counts += steps
         first -= np.outer(self.center, steps)
         second += np.outer(self.center**2, steps)
-        rows = matrix.indptr[begin : stop + 1]
-        count_moments_rows(
-            rows, matrix.indices, matrix.data, self.center, weights, counts, first, second
-        )
+        rows = csr_rows(matrix, begin, stop)
+        count_moments_rows(rows, self.center, weights, counts, first, second)
         return counts, first, second
 
     def estimate(self, statistics: Statistics) -> GaussianEmissions:
@@ -119,33 +130,21 @@ class GaussianEmissions:
             variances=np.maximum(variances, self.floor * self.spread),
         )
 
-    def with_smoothing(self, smoothing: float) -> GaussianEmissions:
-        return self
-
-    def log_prior(self) -> float:
-        return 0.0
-
     def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         noise = random.standard_normal((codes.size, self.center.size))
         return self.means[codes] + noise * np.sqrt(self.variances[codes])
 
 
 @dataclass
-class FullGaussianEmissions:
+class FullGaussianEmissions(NormalEmissions):
     """Normal features with a covariance matrix per label.
 
     Parameters
     ----------
-    n_labels, floor, center, spread : see `GaussianEmissions`
-    means : array of shape (n_labels, n_features)
+    n_labels, floor, center, spread, means : see `NormalEmissions`
     covariances : array of shape (n_labels, n_features, n_features)
     """
 
-    n_labels: int
-    floor: float
-    center: Floats
-    spread: Floats
-    means: Any = None
     covariances: Any = None
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
@@ -188,12 +187,6 @@ class FullGaussianEmissions:
             clipped = (vectors * np.maximum(values, self.floor)) @ vectors.T
             covariances[s] = (clipped + clipped.T) / 2 * np.outer(scale, scale)
         return replace(self, means=means, covariances=covariances)
-
-    def with_smoothing(self, smoothing: float) -> FullGaussianEmissions:
-        return self
-
-    def log_prior(self) -> float:
-        return 0.0
 
     def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
         noise = random.standard_normal((codes.size, self.center.size))
