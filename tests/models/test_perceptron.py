@@ -14,7 +14,9 @@ from scipy.optimize import nnls
 from seqlab import StructuredPerceptron
 from seqlab.data import InputError, Sequences
 from seqlab.inference import beam, viterbi
-from seqlab.structures.chain import ChainStructure
+from seqlab.structures import BoundStructure
+from seqlab.structures.chain import BoundChain, ChainStructure
+from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.online import DenseOnlineWeights
 
 
@@ -253,3 +255,34 @@ def test_overflowing_weights_raise(n_labels):
     y = [rng.integers(0, n_labels, 6) for _ in range(60)]
     with pytest.raises(InputError, match="weights overflowed in pass"):
         StructuredPerceptron(max_iter=5, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("combination", ["averaged", "last", "voted"])
+@pytest.mark.parametrize("kind", ["fused", "generic"])
+def test_an_interrupt_inside_a_pass_keeps_the_last_full_pass(monkeypatch, combination, kind):
+    X, codes, _ = example(3, n_sequences=20)
+    sequences, labels = list(X), X.split(codes)
+    if kind == "generic":
+        monkeypatch.setattr(BoundChain, "online_weights", BoundStructure.online_weights)
+    online = ChainOnlineWeights if kind == "fused" else DenseOnlineWeights
+    run_pass, n_calls = online.run_pass, []
+
+    def interrupting(self, *args, **options):
+        found = run_pass(self, *args, **options)
+        n_calls.append(1)
+        if len(n_calls) == 4:
+            raise KeyboardInterrupt
+        return found
+
+    options = {"combination": combination, "random_state": 0}
+    expected = StructuredPerceptron(max_iter=3, **options).fit(sequences, labels)
+    monkeypatch.setattr(online, "run_pass", interrupting)
+    model = StructuredPerceptron(**options)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(sequences, labels)
+    assert model.n_iter_ == 3
+    np.testing.assert_array_equal(np.asarray(model.coef_), np.asarray(expected.coef_))
+    np.testing.assert_array_equal(model.transitions_, expected.transitions_)
+    if combination == "voted":
+        np.testing.assert_array_equal(model.survival_, expected.survival_)
+        assert (model.votes_ != expected.votes_).nnz == 0

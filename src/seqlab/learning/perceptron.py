@@ -76,25 +76,33 @@ class Perceptron:
         for iteration in count(1):
             if self.random is not None:
                 order = self.random.permutation(n_samples)
-            n_before = self.online.n_steps
-            found = self.online.run_pass(
-                self.codes,
-                self.weights,
-                order,
-                beam_width=self.beam_width,
-                early_update=self.early_update,
-            )
-            if not self.online.is_finite():
-                raise InputError(
-                    f"the weights overflowed in pass {iteration}: scale the features of X"
-                )
-            if self.keep_updates:
-                changed = found.updated[order]
-                update = self._update_features(found.predicted, order[changed])
-                self.updates.append((update, n_before + np.flatnonzero(changed)))
-            converged = found.n_wrong <= self.tol * self.codes.size
-            info = {"n_updates": float(found.updated.sum())}
-            yield FitState(self.online, found.n_wrong, converged=converged, info=info)
+            self.online.save()
+            try:
+                state = self._run_pass(order, iteration)
+            except KeyboardInterrupt:  # return to the last full pass, which is the last state
+                self.online.restore()
+                del self.updates[iteration - 1 :]
+                raise
+            yield state
+
+    def _run_pass(self, order: NDArray[np.int64], iteration: int) -> FitState:
+        n_before = self.online.n_steps
+        found = self.online.run_pass(
+            self.codes,
+            self.weights,
+            order,
+            beam_width=self.beam_width,
+            early_update=self.early_update,
+        )
+        if not self.online.is_finite():
+            raise InputError(f"the weights overflowed in pass {iteration}: scale the features of X")
+        if self.keep_updates:
+            changed = found.updated[order]
+            update = self._update_features(found.predicted, order[changed])
+            self.updates.append((update, n_before + np.flatnonzero(changed)))
+        converged = found.n_wrong <= self.tol * self.codes.size
+        info = {"n_updates": float(found.updated.sum())}
+        return FitState(self.online, found.n_wrong, converged=converged, info=info)
 
     def _update_features(self, predicted: Codes, samples: NDArray[np.int64]) -> sp.csr_matrix:
         """Return ``weights_i (phi(x_i, y_i) - phi(x_i, predicted_i))``, one row per sample."""

@@ -40,9 +40,10 @@ class FitState:
     Parameters
     ----------
     point : Any
-        What the iteration has reached: a weight vector, parameters, or an object that holds them.
+        What the iteration has reached: a weight vector, parameters, or an object that holds them. After an
+        interrupt the model stores this: it must still be that of the last full iteration.
     objective : float
-        Its value, penalties included.
+        What is minimised, penalties included; for a learner without one, its number of errors.
     gap : float or None
         Distance of the objective from the optimum, estimated or certified; None if the solver has no
         notion of it.

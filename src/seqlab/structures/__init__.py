@@ -1,6 +1,7 @@
 """Weights to scores and back: the border between learners and inference."""
 
 from seqlab.structures.losses import hamming_loss, miss_costs
+from seqlab.structures.online import OnlineWeights
 from seqlab.structures.protocol import BoundStructure, MissCosts, Structure
 from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
@@ -9,6 +10,7 @@ __all__ = [
     "FunctionSource",
     "KernelSource",
     "MissCosts",
+    "OnlineWeights",
     "ScoreSource",
     "Structure",
     "hamming_loss",

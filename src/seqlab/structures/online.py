@@ -59,6 +59,14 @@ class OnlineWeights(Protocol):
         """Return whether all weights, and their sums over time, are finite."""
         ...
 
+    def save(self) -> None:
+        """Remember the weights as they are now."""
+        ...
+
+    def restore(self) -> None:
+        """Return to the weights remembered by `save`."""
+        ...
+
 
 class DenseOnlineWeights:
     """Online weights of any structure, as one dense vector.
@@ -76,6 +84,7 @@ class DenseOnlineWeights:
         self._bound = bound
         self._w = np.zeros(bound.n_params)
         self._late = np.zeros(bound.n_params)
+        self.save()
 
     def run_pass(
         self,
@@ -99,11 +108,9 @@ class DenseOnlineWeights:
             predicted[block.steps] = decoded
             updated[i] = bool((decoded != gold).any())
             if updated[i]:
-                sample = np.array([i])
-                change = bound.joint_features(gold, sample) - bound.joint_features(decoded, sample)
-                step = weights[i] * change.toarray().ravel()
-                self._w += step
-                self._late += self.n_steps * step
+                places, values = bound.feature_difference(i, gold, decoded)
+                self._w[places] += weights[i] * values
+                self._late[places] += self.n_steps * weights[i] * values
             self.n_steps += 1
         return PassResult(int((predicted != codes).sum()), predicted, updated)
 
@@ -118,3 +125,11 @@ class DenseOnlineWeights:
     def is_finite(self) -> bool:
         """Return whether all weights, and their sums over time, are finite."""
         return bool(np.isfinite(self._w).all() and np.isfinite(self._late).all())
+
+    def save(self) -> None:
+        """Remember the weights as they are now."""
+        self._saved = self.n_steps, self._w.copy(), self._late.copy()
+
+    def restore(self) -> None:
+        """Return to the weights remembered by `save`."""
+        self.n_steps, self._w, self._late = self._saved

@@ -6,7 +6,8 @@ graph another. A structure is bound to its data once, ``bound = structure.bind(X
 `BoundStructure` and call nothing else:
 
 - everyone: `source` and `scores`, block by block;
-- online and margin learners: `argmax`, `loss_augmented_argmax`, `joint_features`, `squared_norms`;
+- online and margin learners: `argmax`, `loss_augmented_argmax`, `feature_difference`, `joint_features`,
+  `squared_norms`;
 - likelihood learners: `expected_features`, `total_features`.
 
 A new structure implements the abstract methods. The others have generic versions, which a structure
@@ -140,7 +141,7 @@ class BoundStructure(ABC):
 
     @abstractmethod
     def source(self, w: Floats) -> ScoreSource:
-        """Return the scores that weights ``w`` give to the data."""
+        """Return the scores that weights ``w`` give to the data; call it again after ``w`` has changed."""
 
     @abstractmethod
     def scores(self, source: ScoreSource, block: SequenceBlock) -> Any:
@@ -152,7 +153,7 @@ class BoundStructure(ABC):
 
     @abstractmethod
     def argmax(self, scores: Any) -> Codes:
-        """Return the best labeling of each sample of a block, stacked."""
+        """Return the best labeling of each sample of a block, stacked; ties go to the lowest code."""
 
     @abstractmethod
     def marginals(
@@ -195,7 +196,7 @@ class BoundStructure(ABC):
         return self.n_labels
 
     def block(self, first: int, last: int) -> SequenceBlock:
-        """Return samples first..last as a block."""
+        """Return the samples ``first`` to ``last - 1`` as a block."""
         return self.X.block(first, last)
 
     def blocks(self, max_doubles: int = BLOCK_DOUBLES) -> Iterator[SequenceBlock]:
@@ -209,9 +210,18 @@ class BoundStructure(ABC):
         for first, last in pairwise(bounds.tolist()):
             yield self.X.block(first, last)
 
-    def loss(self, codes: Codes, predicted: Codes) -> Floats:
-        """Count the wrong labels of each sample, shape (n_samples,)."""
-        return hamming_loss(codes, predicted, self.X.offsets)
+    def loss(self, codes: Codes, predicted: Codes, block: SequenceBlock | None = None) -> Floats:
+        """Count the wrong labels of each sample of a block, of all samples if None."""
+        return hamming_loss(codes, predicted, (block or self.X).offsets)
+
+    def feature_difference(
+        self, sample: int, codes: Codes, other: Codes
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return ``phi(x_i, codes) - phi(x_i, other)`` of one sample, as indices and values."""
+        one = np.array([sample])
+        change = self.joint_features(codes, one) - self.joint_features(other, one)
+        change.eliminate_zeros()
+        return change.indices, change.data
 
     def loss_augmented_argmax(self, scores: Any, codes: Codes) -> Codes:
         """Return the labeling with the largest sum of score and Hamming loss, for a block with labels."""

@@ -36,6 +36,9 @@ class ChainOnlineWeights:
         layout = PaddedLayout(structure, self._rows)
         self._now = PaddedWeights(layout)
         self._late = PaddedWeights(layout)  # each update times the visits before it
+        self._tables = (*self._now.tables, *self._late.tables)
+        self._saved = [np.zeros_like(table) for table in self._tables]
+        self._saved_steps = 0
 
     def run_pass(
         self,
@@ -60,8 +63,19 @@ class ChainOnlineWeights:
 
     def is_finite(self) -> bool:
         """Return whether all weights, and their sums over time, are finite."""
-        tables = (*self._now.tables, *self._late.tables)
-        return all(bool(np.isfinite(table).all()) for table in tables)
+        return all(bool(np.isfinite(table).all()) for table in self._tables)
+
+    def save(self) -> None:
+        """Remember the weights as they are now."""
+        for kept, table in zip(self._saved, self._tables, strict=True):
+            kept[...] = table
+        self._saved_steps = self.n_steps
+
+    def restore(self) -> None:
+        """Return to the weights remembered by `save`."""
+        for kept, table in zip(self._saved, self._tables, strict=True):
+            table[...] = kept
+        self.n_steps = self._saved_steps
 
     def current(self) -> Floats:
         """Return the weights now."""
