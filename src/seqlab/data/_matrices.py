@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from seqlab.data._canonical import Matrix, to_checked_csr
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import Sequences, to_offsets
 
 _TUPLE_HINT = (
     "tuples are columns such as (word, pos); build features with seqlab.Templates, "
@@ -133,15 +133,13 @@ def stack_numeric(stream: Iterable[Any]) -> Sequences:
         if block.shape[1] != width:
             raise InputError(f"{place} has {block.shape[1]} features but X[{first}] has {width}")
         blocks.append(block)
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
     if not blocks:
         matrix: Any = np.zeros((0, 0))
     elif any(sp.issparse(block) for block in blocks):
         matrix = sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr")
     else:
         matrix = np.concatenate(blocks, axis=0)
-    return Sequences(matrix, offsets, feature_names=names)
+    return Sequences(matrix, to_offsets(lengths), feature_names=names)
 
 
 def _check_same_columns(item: Any, columns: list[Any] | None, place: str, first: str) -> None:

@@ -36,7 +36,7 @@ from seqlab.data._matrices import (
     to_row_matrix,
 )
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences, integer_lengths
+from seqlab.data.sequences import Sequences, integer_lengths, to_offsets
 
 __all__ = [
     "Layout",
@@ -256,9 +256,7 @@ def _offsets(lengths: Iterable[int] | None, n_rows: int) -> NDArray[np.int64]:
             f"lengths sum to {total} but X has {n_rows} rows; under cross-validation give X "
             "as a list of sequences instead of stacked rows"
         )
-    offsets = np.zeros(given.size + 1, dtype=np.int64)
-    np.cumsum(given, out=offsets[1:])
-    return offsets
+    return to_offsets(given)
 
 
 def _check_finite(sequences: Sequences, layout: Layout) -> None:

@@ -122,7 +122,7 @@ def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
         raise InputError(f"{name} must be a list of label lists, got {type(y).__name__}")
     if isinstance(y, np.ndarray) and y.ndim == 2 and 1 in y.shape and stacked:
         y = y.ravel()
-    if stacked and not _is_list_of_sequences(y, n_steps):
+    if stacked and not _is_list_of_sequences(y):
         if len(y) != n_steps:
             raise InputError(f"X has {n_steps} steps but {name} has {len(y)} labels")
         return y if _is_plain_array(y) else list(y)
@@ -146,12 +146,10 @@ def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
     return list(chain.from_iterable(np.asarray(v).tolist() if _is_plain_array(v) else v for v in y))
 
 
-def _is_list_of_sequences(y: Any, n_steps: int) -> bool:
+def _is_list_of_sequences(y: Any) -> bool:
     """Whether y is a list of label lists although X is stacked."""
-    if _is_plain_array(y) or not hasattr(y, "__len__") or len(y) == 0 or isinstance(y, str):
-        return False
-    first = y[0]
-    return isinstance(first, list | tuple | np.ndarray) and not isinstance(first, str)
+    has_items = not _is_plain_array(y) and hasattr(y, "__len__") and len(y) > 0
+    return has_items and isinstance(y[0], list | tuple | np.ndarray)
 
 
 def _is_plain_array(labels: Any) -> bool:
@@ -246,7 +244,7 @@ def sequence_weights(
     if sample_weight is None:
         return np.ones(n_sequences), np.ones(n_steps)
     try:
-        if _is_list_of_sequences(sample_weight, n_steps) and len(sample_weight) == n_sequences:
+        if _is_list_of_sequences(sample_weight) and len(sample_weight) == n_sequences:
             sample_weight = np.concatenate([np.asarray(part).ravel() for part in sample_weight])
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -89,8 +89,7 @@ class Sequences:
                 raise InputError(
                     f"items[{i}] has {block.shape[1]} features but items[0] has {width}"
                 )
-        offsets = np.zeros(len(blocks) + 1, dtype=np.int64)
-        np.cumsum([block.shape[0] for block in blocks], out=offsets[1:])
+        offsets = to_offsets([block.shape[0] for block in blocks])
         if any(sp.issparse(block) for block in blocks):
             return cls(sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr"), offsets)
         return cls(np.concatenate(blocks, axis=0), offsets)
@@ -158,8 +157,7 @@ class Sequences:
             return self.matrix[self.offsets[index] : self.offsets[index + 1]]
         chosen = np.arange(len(self))[key]
         lengths = self.lengths[chosen]
-        offsets = np.zeros(chosen.size + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        offsets = to_offsets(lengths)
         # A row is the first row of its sequence plus its position in the sequence.
         position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         rows = np.repeat(self.offsets[:-1][chosen], lengths) + position
@@ -251,6 +249,13 @@ class SequenceBlock:
 
     def __len__(self) -> int:
         return self.last - self.first
+
+
+def to_offsets(lengths: list[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """First row of each sequence in the stacked steps, then the number of steps."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
 
 
 def integer_lengths(lengths: Iterable[int]) -> NDArray[np.int64]:

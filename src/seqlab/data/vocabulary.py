@@ -10,6 +10,7 @@ use. Fitting, tagging, saving and loading create no Python string per name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -51,13 +52,10 @@ class Vocabulary:
     (3, 1, 'bias', False)
     """
 
-    # Each is None until first use, but `_names` and `_stored` are never both None. A derived form is
-    # complete before it is assigned, and two threads derive the same one, so that no lock is needed.
+    # Each may be None until first use, but never both. A derived form is complete before it is
+    # assigned, and two threads derive the same one, so that no lock is needed.
     _names: list[str] | None
     _stored: _Stored | None
-    _index: dict[str, int] | None
-    _array: NDArray[np.object_] | None
-    _table: StringTable | None
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         given = list(names)
@@ -66,35 +64,28 @@ class Vocabulary:
                 raise InputError(
                     f"name {position} of a vocabulary is {type(name).__name__}, not a string"
                 )
-        self._set(names=given)
+        self._names, self._stored = given, None
         if len(self.index) != len(given):
             raise InputError(f"a vocabulary has {_first_repeated(given)!r} twice")
 
-    def _set(
-        self,
-        *,
-        names: list[str] | None = None,
-        stored: _Stored | None = None,
-        index: dict[str, int] | None = None,
-        table: StringTable | None = None,
-    ) -> None:
-        self._names, self._stored, self._index, self._table = names, stored, index, table
-        self._array = None
+    @classmethod
+    def _wrap(cls, names: list[str] | None, stored: _Stored | None, **cached: Any) -> Vocabulary:
+        """Make a vocabulary of one of its forms, with the values of cached properties."""
+        vocabulary = cls.__new__(cls)
+        vocabulary._names, vocabulary._stored = names, stored
+        vars(vocabulary).update(cached)
+        return vocabulary
 
     @classmethod
     def from_index(cls, index: dict[str, int]) -> Vocabulary:
         """Wrap a dict with the values 0, 1, 2, ... in the order of its keys; this is not checked."""
-        vocabulary = cls.__new__(cls)
-        vocabulary._set(names=list(index), index=index)
-        return vocabulary
+        return cls._wrap(list(index), None, index=index)
 
     @classmethod
     def from_table(cls, table: StringTable) -> Vocabulary:
         """Wrap a table, to which nothing may be added afterwards."""
         table.trim()
-        vocabulary = cls.__new__(cls)
-        vocabulary._set(stored=_locked(table.blob, table.offsets), table=table)
-        return vocabulary
+        return cls._wrap(None, _locked(table.blob, table.offsets), table=table)
 
     def select(self, kept: NDArray[np.bool_]) -> Vocabulary:
         """Vocabulary of some of the names, in the same order.
@@ -107,34 +98,26 @@ class Vocabulary:
         sizes = np.diff(offsets)
         bounds = np.zeros(int(kept.sum()) + 1, dtype=np.int64)
         np.cumsum(sizes[kept], out=bounds[1:])
-        vocabulary = Vocabulary.__new__(Vocabulary)
-        vocabulary._set(stored=_locked(blob[np.repeat(kept, sizes)], bounds))
-        return vocabulary
+        return Vocabulary._wrap(None, _locked(blob[np.repeat(kept, sizes)], bounds))
 
-    @property
+    @cached_property
     def index(self) -> dict[str, int]:
         """Position of each name."""
-        if self._index is None:
-            names = self._list()
-            self._index = dict(zip(names, range(len(names)), strict=True))
-        return self._index
+        names = self._list()
+        return dict(zip(names, range(len(names)), strict=True))
 
-    @property
+    @cached_property
     def names(self) -> NDArray[np.object_]:
         """The names as an object array."""
-        if self._array is None:
-            array = np.empty(len(self), dtype=object)
-            array[:] = self._list()
-            array.flags.writeable = False
-            self._array = array
-        return self._array
+        array = np.empty(len(self), dtype=object)
+        array[:] = self._list()
+        array.flags.writeable = False
+        return array
 
-    @property
+    @cached_property
     def table(self) -> StringTable:
         """The names as a table of bytes."""
-        if self._table is None:
-            self._table = StringTable.from_blob(*self._arrays())
-        return self._table
+        return StringTable.from_blob(*self._arrays())
 
     def _list(self) -> list[str]:
         if self._names is None:
@@ -190,7 +173,7 @@ class Vocabulary:
     def __setstate__(self, state: dict[str, NDArray[Any]]) -> None:
         blob, offsets = np.asarray(state["blob"]), np.asarray(state["offsets"])
         _check(blob, offsets)
-        self._set(stored=_locked(blob, offsets))
+        self._names, self._stored = None, _locked(blob, offsets)
 
 
 def _locked(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> _Stored:

@@ -6,7 +6,9 @@ predicted, show which runs start early or late, which are missed, and where labe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -114,9 +116,8 @@ class StripDisplay:
             Underline wrong steps in red; each one is visible, even in a long sequence.
         """
         kinds = list(self.strips)
-        self._check_counts()
-        shown = {kind: list(self.strips[kind])[:max_sequences] for kind in kinds}
-        n_sequences = self._check(shown)
+        shown = self._select(max_sequences)
+        n_sequences = len(shown[kinds[0]])
         names = list(self.names or [f"sequence {i}" for i in range(n_sequences)])[:n_sequences]
         if len(names) != n_sequences:
             raise InputError(f"there are {n_sequences} sequences but {len(names)} names")
@@ -138,8 +139,8 @@ class StripDisplay:
         self._finish(names, middles, ticks, n_sequences * row_height - _BETWEEN, styles, shown)
         return self
 
-    def _check_counts(self) -> None:
-        """Check that all labelings have the same number of sequences, including those not drawn."""
+    def _select(self, max_sequences: int) -> dict[str, list[Any]]:
+        """The labels to draw; the numbers of sequences must agree, including those not drawn."""
         first, *others = self.strips
         for kind in others:
             if len(self.strips[kind]) != len(self.strips[first]):
@@ -147,34 +148,26 @@ class StripDisplay:
                     f"{first} has {len(self.strips[first])} sequences but {kind} has "
                     f"{len(self.strips[kind])}"
                 )
-
-    def _check(self, shown: dict[str, list[Any]]) -> int:
-        first, *others = shown
+        shown = {kind: list(labelings)[:max_sequences] for kind, labelings in self.strips.items()}
+        if not shown[first]:
+            raise InputError("there is no sequence to draw")
         for kind, labelings in shown.items():
             for i, labels in enumerate(labelings):
                 if isinstance(labels, str) or not hasattr(labels, "__len__"):
                     raise InputError(f"{kind}[{i}] is {labels!r}, not a sequence of labels")
-        lengths = [len(labels) for labels in shown[first]]
-        if not lengths:
-            raise InputError("there is no sequence to draw")
-        for kind in others:
-            for i, labels in enumerate(shown[kind]):
-                if len(labels) != lengths[i]:
+                n_steps = len(shown[first][i])
+                if len(labels) != n_steps:
                     raise InputError(
-                        f"{first}[{i}] has {lengths[i]} labels but {kind}[{i}] has {len(labels)}"
+                        f"{first}[{i}] has {n_steps} labels but {kind}[{i}] has {len(labels)}"
                     )
-        return len(lengths)
+        return shown
 
     def _styles(self, shown: dict[str, list[Any]]) -> dict[Any, dict[str, Any]]:
         """Colour and hatch of each label."""
-        gold = next(iter(shown.values()))
-        counts: dict[Any, int] = {}
-        for part in [labels for labelings in shown.values() for labels in labelings]:
-            for label in _to_list(part):
-                counts.setdefault(label, 0)
-        for labels in gold:
-            for label in _to_list(labels):
-                counts[label] += 1
+        gold, *others = shown.values()
+        counts = Counter(label for labels in gold for label in _to_list(labels))
+        for labels in chain.from_iterable(others):
+            counts.update(dict.fromkeys(_to_list(labels), 0))
         order = list(self.labels) if self.labels is not None else label_order(counts)
         missing = [label for label in counts if label not in order]
         if missing:

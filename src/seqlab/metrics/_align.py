@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import integer_lengths
+from seqlab.data.sequences import integer_lengths, to_offsets
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -204,9 +204,7 @@ def _offsets_of_lengths(lengths: Any, n_steps: int) -> Ints:
     sizes = integer_lengths([n_steps] if lengths is None else lengths)
     if sum(sizes.tolist()) != n_steps:
         raise InputError(f"lengths must be counts that sum to the {n_steps} labels")
-    offsets = np.zeros(sizes.size + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
+    return to_offsets(sizes)
 
 
 def _label_table(

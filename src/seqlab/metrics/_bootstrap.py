@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-
-Floats = NDArray[np.float64]
+from seqlab.metrics._align import Floats
 
 _BLOCK = 2_000_000  # drawn sequences in memory at a time: 16 MB of indices
 

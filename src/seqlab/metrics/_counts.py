@@ -13,7 +13,7 @@ with ``0 / 0 = 0``, without a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +21,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.metrics._align import check_weight
+from seqlab.metrics._align import Floats, check_weight
 
-Floats = NDArray[np.float64]
 AVERAGES = ("micro", "macro", "weighted")
 
 
@@ -57,6 +56,12 @@ def count_matrix(
 ) -> sp.csr_matrix:
     """Count how often each (sequence, column) pair occurs."""
     return sp.coo_matrix((np.ones(rows.size), (rows, columns)), shape=shape).tocsr()
+
+
+def count_columns(parts: Sequence[NDArray[np.int64]], n_sequences: int) -> sp.csr_matrix:
+    """Count how often each sequence occurs in part ``k``, as column ``k``."""
+    columns = np.repeat(np.arange(len(parts)), [part.size for part in parts])
+    return count_matrix(np.concatenate(parts), columns, (n_sequences, len(parts)))
 
 
 def divide(numerator: Floats, denominator: Floats) -> Floats:

@@ -10,18 +10,19 @@ notice: if one of a hundred lines is wrong, accuracy is 99 %, but there are thre
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.metrics._align import Aligned, Ints, align, is_kept
-from seqlab.metrics._counts import Counts, Floats, count_matrix, precision_recall_f1
+from seqlab.metrics._counts import Counts, Floats, count_columns, precision_recall_f1
 
 
 class Run(NamedTuple):
@@ -235,10 +236,7 @@ def run_report(
     """
     _check_overlap(overlap)
     aligned = align(y_true, y_pred, lengths=lengths)
-    gold, predicted = (
-        _Runs.from_codes(aligned.true, aligned),
-        _Runs.from_codes(aligned.pred, aligned),
-    )
+    gold, predicted = _find_runs(aligned)
     found = _find_matches(gold, predicted, overlap)
     rows = {
         label: _summarize(gold, predicted, found, np.array([code]))
@@ -261,18 +259,14 @@ def run_f1_counts(
     _check_overlap(overlap)
     aligned = align(y_true, y_pred, lengths=lengths)
     kept = is_kept(aligned.labels, ignore)
-    gold, predicted = (
-        _Runs.from_codes(aligned.true, aligned),
-        _Runs.from_codes(aligned.pred, aligned),
-    )
+    gold, predicted = _find_runs(aligned)
     found = _find_matches(gold, predicted, overlap) & kept[gold.label]
-    matrix = _count_right_predicted_gold(
+    parts = (
         gold.sequence[found],
         predicted.sequence[kept[predicted.label]],
         gold.sequence[kept[gold.label]],
-        aligned.n_sequences,
     )
-    return Counts(matrix, _f1)
+    return Counts(count_columns(parts, aligned.n_sequences), _f1)
 
 
 def border_f1_counts(
@@ -282,13 +276,10 @@ def border_f1_counts(
     if not isinstance(tolerance, Integral) or tolerance < 0:
         raise InputError(f"tolerance must be a number of steps, got {tolerance!r}")
     aligned = align(y_true, y_pred, lengths=lengths)
-    gold = _Runs.from_codes(aligned.true, aligned).borders(aligned)
-    predicted = _Runs.from_codes(aligned.pred, aligned).borders(aligned)
+    gold, predicted = (runs.borders(aligned) for runs in _find_runs(aligned))
     matched = _match(gold, predicted, int(tolerance))
-    matrix = _count_right_predicted_gold(
-        gold.sequence[matched], predicted.sequence, gold.sequence, aligned.n_sequences
-    )
-    return Counts(matrix, _border_f1)
+    parts = (gold.sequence[matched], predicted.sequence, gold.sequence)
+    return Counts(count_columns(parts, aligned.n_sequences), _border_f1)
 
 
 class _Runs(NamedTuple):
@@ -314,12 +305,13 @@ class _Runs(NamedTuple):
     def borders(self, aligned: Aligned) -> _Runs:
         """The runs that follow another one, without the first run of each sequence."""
         inner = self.start != aligned.offsets[self.sequence]
-        return self._replace(
-            label=self.label[inner],
-            start=self.start[inner],
-            stop=self.stop[inner],
-            sequence=self.sequence[inner],
-        )
+        label, start, stop, sequence = (part[inner] for part in self[:4])
+        return _Runs(label, start, stop, sequence, self.of_step)
+
+
+def _find_runs(aligned: Aligned) -> tuple[_Runs, _Runs]:
+    """The runs of the gold and of the predicted labels."""
+    return _Runs.from_codes(aligned.true, aligned), _Runs.from_codes(aligned.pred, aligned)
 
 
 def _check_overlap(overlap: float) -> None:
@@ -349,34 +341,22 @@ def _match(gold: _Runs, predicted: _Runs, tolerance: int) -> NDArray[np.int64]:
     Within one sequence and label, a greedy match from left to right with the earliest free border in range is
     optimal.
     """
-    places: dict[tuple[int, int], list[int]] = {}
-    for key, at in zip(
-        zip(predicted.sequence.tolist(), predicted.label.tolist(), strict=True),
-        predicted.start.tolist(),
-        strict=True,
-    ):
-        places.setdefault(key, []).append(at)
-    next_free = dict.fromkeys(places, 0)
+
+    def places(runs: _Runs) -> Iterator[tuple[int, int, int]]:
+        return zip(runs.sequence.tolist(), runs.label.tolist(), runs.start.tolist(), strict=True)
+
+    free: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+    for sequence, label, at in places(predicted):
+        free[sequence, label].append(at)
     matched = []
-    for number, (sequence, label, at) in enumerate(
-        zip(gold.sequence.tolist(), gold.label.tolist(), gold.start.tolist(), strict=True)
-    ):
-        candidates, k = places.get((sequence, label), []), next_free.get((sequence, label), 0)
-        while k < len(candidates) and candidates[k] < at - tolerance:
-            k += 1
-        if k < len(candidates) and candidates[k] <= at + tolerance:
+    for number, (sequence, label, at) in enumerate(places(gold)):
+        candidates = free[sequence, label]
+        while candidates and candidates[0] < at - tolerance:
+            candidates.popleft()
+        if candidates and candidates[0] <= at + tolerance:
             matched.append(number)
-            k += 1
-        next_free[sequence, label] = k
+            candidates.popleft()
     return np.array(matched, dtype=np.int64)
-
-
-def _count_right_predicted_gold(
-    right: Ints, predicted: Ints, gold: Ints, n_sequences: int
-) -> sp.csr_matrix:
-    rows = np.concatenate([right, predicted, gold])
-    columns = np.repeat([0, 1, 2], [right.size, predicted.size, gold.size])
-    return count_matrix(rows, columns, (n_sequences, 3))
 
 
 def _f1(totals: Floats) -> Floats:

@@ -21,10 +21,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from seqlab.data.errors import InputError
-from seqlab.metrics._align import align
+from seqlab.metrics._align import Floats, align
 from seqlab.metrics._bootstrap import draw, generator, percentile_interval, resampled_totals
 from seqlab.metrics._counts import Counts
 from seqlab.metrics.runs import border_f1, border_f1_counts, run_f1, run_f1_counts
@@ -38,7 +38,6 @@ from seqlab.metrics.token import (
     token_accuracy_counts,
 )
 
-Floats = NDArray[np.float64]
 Metric = str | Callable[..., float]
 
 _COUNTS: dict[Callable[..., float], Callable[..., Counts]] = {

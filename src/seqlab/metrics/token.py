@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.metrics._align import Aligned, align, is_kept
-from seqlab.metrics._counts import Counts, Floats, count_matrix, divide
+from seqlab.metrics._counts import Counts, Floats, count_columns, count_matrix, divide
 
 
 def token_accuracy(
@@ -54,9 +54,7 @@ def token_accuracy(
     0.75
     """
     counts = token_accuracy_counts(y_true, y_pred, ignore=ignore, lengths=lengths)
-    if not counts.total(sample_weight)[1]:
-        raise InputError("there is no label to score")
-    return counts.evaluate(sample_weight)
+    return _evaluate(counts, sample_weight, "label")
 
 
 def macro_recall(
@@ -91,9 +89,7 @@ def macro_recall(
     0.5
     """
     counts = macro_recall_counts(y_true, y_pred, ignore=ignore, lengths=lengths)
-    if not counts.total(sample_weight).any():
-        raise InputError("there is no label to score")
-    return counts.evaluate(sample_weight)
+    return _evaluate(counts, sample_weight, "label")
 
 
 def sequence_accuracy(
@@ -112,9 +108,7 @@ def sequence_accuracy(
     0.5
     """
     counts = sequence_accuracy_counts(y_true, y_pred, lengths=lengths)
-    if not counts.total(sample_weight)[1]:
-        raise InputError("there is no sequence to score")
-    return counts.evaluate(sample_weight)
+    return _evaluate(counts, sample_weight, "sequence")
 
 
 class Confusion(NamedTuple):
@@ -184,11 +178,9 @@ def token_accuracy_counts(
     """Count the right steps and all steps of each sequence."""
     aligned = align(y_true, y_pred, lengths=lengths)
     kept = is_kept(aligned.labels, ignore)[aligned.true]
-    right = aligned.true == aligned.pred
+    right = kept & (aligned.true == aligned.pred)
     sequence = aligned.sequence
-    rows = np.concatenate([sequence[kept & right], sequence[kept]])
-    columns = np.repeat([0, 1], [np.count_nonzero(kept & right), np.count_nonzero(kept)])
-    return Counts(count_matrix(rows, columns, (aligned.n_sequences, 2)), _ratio)
+    return Counts(count_columns((sequence[right], sequence[kept]), aligned.n_sequences), _ratio)
 
 
 def macro_recall_counts(
@@ -212,10 +204,8 @@ def sequence_accuracy_counts(
     wrong = np.bincount(
         aligned.sequence[aligned.true != aligned.pred], minlength=aligned.n_sequences
     )
-    right = np.flatnonzero(wrong == 0)
-    rows = np.concatenate([right, np.arange(aligned.n_sequences)])
-    columns = np.repeat([0, 1], [right.size, aligned.n_sequences])
-    return Counts(count_matrix(rows, columns, (aligned.n_sequences, 2)), _ratio)
+    parts = (np.flatnonzero(wrong == 0), np.arange(aligned.n_sequences))
+    return Counts(count_columns(parts, aligned.n_sequences), _ratio)
 
 
 def label_counts(aligned: Aligned) -> Any:
@@ -225,6 +215,12 @@ def label_counts(aligned: Aligned) -> Any:
     rows = np.concatenate([sequence[right], sequence, sequence])
     columns = np.concatenate([3 * aligned.true[right], 3 * aligned.pred + 1, 3 * aligned.true + 2])
     return count_matrix(rows, columns, (aligned.n_sequences, 3 * len(aligned.labels)))
+
+
+def _evaluate(counts: Counts, sample_weight: ArrayLike | None, unit: str) -> float:
+    if not counts.total(sample_weight).any():
+        raise InputError(f"there is no {unit} to score")
+    return counts.evaluate(sample_weight)
 
 
 def _ratio(totals: Floats) -> Floats:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from seqlab.data.io.conll import iter_line_groups
 from seqlab.data.io.streams import (
     ReadError,
     Source,
     WriteError,
     collect,
     is_blank,
-    iter_lines,
     open_writer,
     pair_up,
     source_name,
@@ -41,25 +41,14 @@ def iter_crfsuite(
     ([{'word=in': 1.0, 'length': 2.0}], ['B'])
     """
     name, empty = source_name(source), True
-    items: list[dict[str, float]] = []
-    labels: list[str] = []
-    for number, line in iter_lines(source, encoding):
-        if is_blank(line):
-            if items:
-                empty = False
-                yield items, labels if labeled else None
-                items, labels = [], []
-            continue
-        fields = line.split("\t")
-        if labeled:
-            label = _unescape(fields.pop(0))
-            if not label:
-                raise ReadError(name, number, "the label is missing")
-            labels.append(label)
-        items.append(_attributes(fields, name, number))
-    if items:
-        yield items, labels if labeled else None
-    elif empty:
+    for first, lines in iter_line_groups(source, None, None, encoding):
+        empty = False
+        rows = [line.split("\t") for line in lines]
+        labels = [_unescape(row.pop(0)) for row in rows] if labeled else None
+        if labels and "" in labels:
+            raise ReadError(name, first + labels.index(""), "the label is missing")
+        yield [_attributes(row, name, first + k) for k, row in enumerate(rows)], labels
+    if empty:
         raise ReadError(name, None, "no sequences: the file is empty")
 
 

@@ -250,10 +250,9 @@ def pair_up(X: Any, y: Any) -> Iterator[tuple[int, Any, Any]]:
         row = next(labels, missing)
         if row is missing:
             raise WriteError(f"X has more sequences than y, which has {index}")
-        if len(row) != len(sequence):
-            raise WriteError(
-                f"X[{index}] has {len(sequence)} steps but y[{index}] has {len(row)} labels"
-            )
+        n_steps = sequence.shape[0] if hasattr(sequence, "shape") else len(sequence)
+        if len(row) != n_steps:
+            raise WriteError(f"X[{index}] has {n_steps} steps but y[{index}] has {len(row)} labels")
         yield index, sequence, row
     if next(labels, missing) is not missing:
         raise WriteError(f"y has more sequences than X, which has {index + 1}")

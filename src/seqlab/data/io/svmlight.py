@@ -150,8 +150,8 @@ def write_svmlight(
         matrices = (
             matrix if sp.issparse(matrix) else np.atleast_2d(np.asarray(matrix)) for matrix in X
         )
-        for index, matrix, labels in pair_up(_Sized.each(matrices), y):
-            csr = sp.csr_matrix(matrix.matrix, dtype=np.float64, copy=True)
+        for index, matrix, labels in pair_up(matrices, y):
+            csr = sp.csr_matrix(matrix, dtype=np.float64, copy=True)
             csr.sum_duplicates()
             if csr.shape[0] == 0:
                 raise WriteError(f"X[{index}] is empty: SVM-light's format cannot contain it")
@@ -163,20 +163,6 @@ def write_svmlight(
                 features = [f"{column + base}:{value!r}" for column, value in pairs if value != 0]
                 fields = [_format_label(labels[t], index, t), f"qid:{index + 1}", *features]
                 write(" ".join(fields) + "\n")
-
-
-class _Sized:
-    """A matrix with a length, which sparse matrices do not have."""
-
-    def __init__(self, matrix: Any) -> None:
-        self.matrix = matrix
-
-    def __len__(self) -> int:
-        return int(self.matrix.shape[0])
-
-    @classmethod
-    def each(cls, matrices: Iterable[Any]) -> Iterator[_Sized]:
-        return map(cls, matrices)
 
 
 def _format_label(label: Any, index: int, t: int) -> str:

@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Integral, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data.errors import InputError
-from seqlab.data.sequences import Sequences
+from seqlab.data.sequences import Sequences, to_offsets
 from seqlab.data.string_table import StringTable
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features._base import SequenceTransformer
@@ -228,6 +228,4 @@ def _encode(
         except (UnsupportedValueError, TypeError):
             raise_unsupported(chunk)
             raise
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return encoded, offsets
+    return encoded, to_offsets(lengths)
