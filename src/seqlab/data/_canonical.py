@@ -45,10 +45,7 @@ def to_canonical(matrix: Any, place: str = "matrix") -> Matrix:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{place} must be numbers, steps x features: {error}") from None
-    if dense.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {dense.ndim}D array instead: {place} must be steps x features"
-        )
+    _check_two_dimensions(dense.ndim, place)
     return dense
 
 
@@ -65,10 +62,7 @@ def to_checked_csr(matrix: Any, place: str) -> Matrix:
     place : str
         Name of the matrix in error messages.
     """
-    if matrix.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {matrix.ndim}D array instead: {place} must be steps x features"
-        )
+    _check_two_dimensions(matrix.ndim, place)
     _check_indices(matrix, place)
     csr = sp.csr_matrix(matrix, dtype=np.float64)
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
@@ -79,6 +73,13 @@ def to_checked_csr(matrix: Any, place: str) -> Matrix:
         if summed.nnz < csr.nnz:
             return summed
     return csr
+
+
+def _check_two_dimensions(ndim: int, place: str) -> None:
+    if ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {ndim}D array instead: {place} must be steps x features"
+        )
 
 
 def _check_indices(matrix: Any, place: str) -> None:

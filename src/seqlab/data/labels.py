@@ -109,6 +109,9 @@ class _Place(NamedTuple):
         sequence = int(np.searchsorted(self.offsets, step, side="right") - 1)
         return f"{self.name}[{sequence}][{step - int(self.offsets[sequence])}]"
 
+    def not_finite(self, step: int, value: Any) -> InputError:
+        return InputError(f"Input {self.name} contains NaN or infinity: {self(step)} is {value}")
+
 
 def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
     """Check every length against X; return all labels in one flat list or 1-D array."""
@@ -161,9 +164,7 @@ def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: _Plac
         bad = ~np.isfinite(flat)
         if bad.any():
             step = int(np.argmax(bad))
-            raise InputError(
-                f"Input {place.name} contains NaN or infinity: {place(step)} is {flat[step]}"
-            )
+            raise place.not_finite(step, flat[step])
     found, codes = np.unique(flat, return_inverse=True)
     codes = codes.astype(np.int64)
     if classes is None:
@@ -185,9 +186,7 @@ def _split_partial(flat: list[Any], place: _Place, partial: bool) -> tuple[Any, 
     unknown: dict[int, Any] = {}
     for step, label in enumerate(flat):
         if isinstance(label, float | np.floating) and not np.isfinite(label):
-            raise InputError(
-                f"Input {place.name} contains NaN or infinity: {place(step)} is {label}"
-            )
+            raise place.not_finite(step, label)
         if label is None or isinstance(label, set | frozenset):
             if not partial:
                 raise InputError(f"{place(step)} is {label!r}: every label must be known here")

@@ -66,7 +66,8 @@ class Vocabulary:
                 )
         self._names, self._stored = given, None
         if len(self.index) != len(given):
-            raise InputError(f"a vocabulary has {_first_repeated(given)!r} twice")
+            repeated = next(name for at, name in enumerate(given) if self.index[name] != at)
+            raise InputError(f"a vocabulary has {repeated!r} twice")
 
     @classmethod
     def _wrap(cls, names: list[str] | None, stored: _Stored | None, **cached: Any) -> Vocabulary:
@@ -230,12 +231,3 @@ def _split(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
         text = data.decode("ascii")
         return [text[a:b] for a, b in pairwise(bounds)]
     return [data[a:b].decode("utf-8", ERRORS) for a, b in pairwise(bounds)]
-
-
-def _first_repeated(names: list[str]) -> str:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    raise AssertionError("no name is repeated")

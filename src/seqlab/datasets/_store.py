@@ -70,6 +70,10 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     return Path(pooch.os_cache("seqlab"))
 
 
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def load(
     dataset: DataSet,
     path: str,
@@ -77,7 +81,7 @@ def load(
     download_if_missing: bool = True,
     *,
     extract: Callable[[bytes], bytes] | None = None,
-    digest: Callable[[bytes], str] | None = None,
+    digest: Callable[[bytes], str] = _sha256,
 ) -> bytes:
     """Return the content of one file of a data set, with a verified checksum.
 
@@ -99,7 +103,6 @@ def load(
         ValueError if the content does not have the expected form.
     """
     entry = dataset.file(path)
-    digest = digest or _sha256
     may_download = download_if_missing and entry.source is not None
     found = _find(dataset, entry, data_home, digest, repair=may_download)
     if found is not None:
@@ -168,10 +171,6 @@ def is_present(dataset: DataSet, data_home: str | os.PathLike[str] | None = None
         any(locate(folder, dataset, entry.path) is not None for folder in folders)
         for entry in dataset.files
     )
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _check(content: bytes, entry: DataFile, where: str, digest: Callable[[bytes], str]) -> None:

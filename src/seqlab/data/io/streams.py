@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -78,8 +79,8 @@ def iter_line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[list[s
     damaged compressed data.
     """
     rest = ""
-    for text in _iter_text(source, source_name(source), encoding):
-        text = rest + text
+    for number, text in enumerate(_iter_text(source, source_name(source), encoding)):
+        text = rest + text if number else text.removeprefix("\ufeff")
         lines = text.split("\n")
         rest = lines.pop()
         if "\r" in text:
@@ -97,15 +98,11 @@ def is_blank(line: str) -> bool:
 
 def iter_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield line numbers, counted from 1, and lines without line ends."""
-    number = 0
-    for block in iter_line_blocks(source, encoding):
-        for line in block:
-            number += 1
-            yield number, line
+    return enumerate(chain.from_iterable(iter_line_blocks(source, encoding)), 1)
 
 
 def _iter_text(source: Source, name: str, encoding: str) -> Iterator[str]:
-    """Yield decoded blocks, without the byte order mark."""
+    """Yield decoded blocks; the first one may begin with a byte order mark."""
     stream: Any = source
     if isinstance(source, str | os.PathLike):
         if source != "-":
@@ -114,10 +111,8 @@ def _iter_text(source: Source, name: str, encoding: str) -> Iterator[str]:
             return
         stream = getattr(sys.stdin, "buffer", sys.stdin)
     if isinstance(stream, io.TextIOBase):
-        first = True
         while text := stream.read(_BLOCK):
-            yield text.removeprefix("\ufeff") if first else text
-            first = False
+            yield text
         return
     yield from _decode(_decompressed(stream, name), name, encoding)
 
@@ -127,7 +122,7 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
         decoder = codecs.getincrementaldecoder(encoding)("strict")
     except LookupError:
         raise InputError(f"unknown encoding {encoding!r}") from None
-    n_bytes, n_lines, first = 0, 0, True
+    n_bytes, n_lines = 0, 0
     while True:
         try:
             block = read(_BLOCK)
@@ -149,8 +144,7 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
         n_bytes += len(block)
         n_lines += text.count("\n")
         if text:
-            yield text.removeprefix("\ufeff") if first else text
-            first = False
+            yield text
         if not block:
             return
 

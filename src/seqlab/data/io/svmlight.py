@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +25,8 @@ from seqlab.data.io.streams import (
     pair_up,
     source_name,
 )
+
+_MAX_FEATURES = int(np.iinfo(np.int32).max)
 
 
 def iter_svmlight(
@@ -44,15 +48,16 @@ def iter_svmlight(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], [2, 1])
     """
-    reader = _Reader(source_name(source), n_features, zero_based)
-    for number, line in iter_lines(source, encoding):
-        finished = reader.take(number, line)
-        if finished is not None:
-            yield finished
-    last = reader.finish()
-    if last is None:
-        raise ReadError(reader.name, None, "no sequences: the file is empty")
-    yield last
+    name, seen = source_name(source), set[str]()
+    steps = _iter_steps(iter_lines(source, encoding), name, n_features, 0 if zero_based else 1)
+    for qid, group in groupby(steps, key=attrgetter("qid")):
+        sequence = list(group)
+        if qid in seen:
+            raise ReadError(name, sequence[0].number, f"qid {qid} occurs again after another qid")
+        seen.add(qid)
+        yield _to_arrays(sequence, n_features)
+    if not seen:
+        raise ReadError(name, None, "no sequences: the file is empty")
 
 
 def read_svmlight(
@@ -173,76 +178,52 @@ def _format_label(label: Any, index: int, t: int) -> str:
     raise WriteError(f"y[{index}][{t}]: labels in SVM-light are finite numbers, not {label!r}")
 
 
-class _Reader:
-    """Collects the lines of one qid; the first line of the next qid returns the complete sequence."""
+class _Step(NamedTuple):
+    """One line of the file, with its features in order."""
 
-    def __init__(self, name: str, n_features: int | None, zero_based: bool) -> None:
-        self.name, self.n_features = name, n_features
-        self.base = 0 if zero_based else 1
-        self.qid: str | None = None
-        self.seen: set[str] = set()
-        self._reset()
+    number: int
+    qid: str
+    label: str
+    features: list[tuple[int, float]]
 
-    def _reset(self) -> None:
-        self.labels: list[str] = []
-        self.columns: list[int] = []
-        self.values: list[float] = []
-        self.ends: list[int] = [0]
 
-    def take(self, number: int, line: str) -> tuple[sp.csr_matrix, NDArray[Any]] | None:
+def _iter_steps(
+    lines: Iterable[tuple[int, str]], name: str, n_features: int | None, base: int
+) -> Iterator[_Step]:
+    for number, line in lines:
         fields = line.partition("#")[0].split()
         if not fields:
-            return None
+            continue
         if len(fields) < 2 or not fields[1].startswith("qid:"):
             missing = f"the {'label' if fields[0].startswith('qid:') else 'qid'} is missing"
-            raise ReadError(self.name, number, f"{missing}: expected 'label qid:n feature:value'")
-        finished = None
-        qid = fields[1].removeprefix("qid:")
-        if qid != self.qid:
-            finished = self.finish()
-            if qid in self.seen:
-                raise ReadError(self.name, number, f"qid {qid} occurs again after another qid")
-            self.seen.add(qid)
-            self.qid = qid
+            raise ReadError(name, number, f"{missing}: expected 'label qid:n feature:value'")
         if not _is_number(fields[0]):
-            raise ReadError(self.name, number, f"the label {fields[0]!r} is not a number")
-        self.labels.append(fields[0])
-        row = dict(self._feature(field, number) for field in fields[2:])
+            raise ReadError(name, number, f"the label {fields[0]!r} is not a number")
+        row: dict[int, float] = {}
+        for field in fields[2:]:
+            index, _, text = field.partition(":")
+            if not (index.isascii() and index.isdigit() and _is_number(text)):
+                raise ReadError(name, number, f"{field!r} is not of the form 'feature:value'")
+            column = int(index) - base
+            if column < 0:
+                raise ReadError(name, number, "feature 0, but feature numbers start at 1")
+            if column >= (n_features or _MAX_FEATURES):
+                raise ReadError(name, number, f"feature {index} but n_features={n_features}")
+            row[column] = float(text)
         if len(row) != len(fields) - 2:
-            raise ReadError(self.name, number, "a feature is repeated")
-        for column in sorted(row):
-            self.columns.append(column)
-            self.values.append(row[column])
-        self.ends.append(len(self.columns))
-        return finished
+            raise ReadError(name, number, "a feature is repeated")
+        yield _Step(number, fields[1].removeprefix("qid:"), fields[0], sorted(row.items()))
 
-    def _feature(self, field: str, number: int) -> tuple[int, float]:
-        index, _, text = field.partition(":")
-        if not (index.isascii() and index.isdigit() and _is_number(text)):
-            raise ReadError(self.name, number, f"{field!r} is not of the form 'feature:value'")
-        column = int(index) - self.base
-        if column < 0:
-            raise ReadError(self.name, number, "feature 0, but feature numbers start at 1")
-        if column >= (self.n_features or np.iinfo(np.int32).max):
-            raise ReadError(self.name, number, f"feature {index} but n_features={self.n_features}")
-        return column, float(text)
 
-    def finish(self) -> tuple[sp.csr_matrix, NDArray[Any]] | None:
-        if not self.labels:
-            return None
-        width = self.n_features or max(self.columns, default=-1) + 1
-        matrix = sp.csr_matrix(
-            (
-                np.array(self.values),
-                np.array(self.columns, dtype=np.int32),
-                np.array(self.ends, dtype=np.int32),
-            ),
-            shape=(len(self.labels), width),
-        )
-        integers = all(label.lstrip("+-").isdigit() for label in self.labels)
-        labels = np.array([int(x) if integers else float(x) for x in self.labels])
-        self._reset()
-        return matrix, labels
+def _to_arrays(steps: list[_Step], n_features: int | None) -> tuple[sp.csr_matrix, NDArray[Any]]:
+    """The features and labels of one sequence."""
+    columns = [column for step in steps for column, _ in step.features]
+    values = np.array([value for step in steps for _, value in step.features])
+    ends = np.cumsum([0, *(len(step.features) for step in steps)], dtype=np.int32)
+    shape = (len(steps), n_features or max(columns, default=-1) + 1)
+    matrix = sp.csr_matrix((values, np.array(columns, dtype=np.int32), ends), shape=shape)
+    integers = all(step.label.lstrip("+-").isdigit() for step in steps)
+    return matrix, np.array([int(x.label) if integers else float(x.label) for x in steps])
 
 
 def _is_number(text: str) -> bool:
