@@ -81,11 +81,7 @@ class LineFeatures(FixedTokenTransformer):
     }
 
     def __init__(
-        self,
-        *,
-        features: str = "full",
-        patterns: Mapping[str, str] | None = None,
-        column: int = 0,
+        self, *, features: str = "full", patterns: Mapping[str, str] | None = None, column: int = 0
     ) -> None:
         self.features = features
         self.patterns = patterns

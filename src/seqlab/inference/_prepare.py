@@ -86,8 +86,7 @@ def require_legal(scores: ChainScores, values: Floats) -> None:
     position = first_blocked_position(scores, sequence)
     if position is None:
         raise NumericalError(
-            "the scores of sequence {sequence} are too large: their sum overflows",
-            sequence,
+            "the scores of sequence {sequence} are too large: their sum overflows", sequence
         )
     raise NoLegalLabelingError(
         f"sequence {{sequence}} has no legal labeling: every path is forbidden by position {position}",

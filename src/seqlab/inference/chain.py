@@ -62,8 +62,7 @@ def log_partition(
     >>> np.exp(log_partition(ChainScores(np.zeros((3, 2)), np.zeros((2, 2))))).round(6)
     array([8.])
     """
-    scores = prepare(scores, mask)
-    return _forward_backward(scores, LOG_Z, None, n_jobs).log_z
+    return _forward_backward(prepare(scores, mask), LOG_Z, n_jobs)[0]
 
 
 def marginals(
@@ -100,9 +99,8 @@ def marginals(
            [0.5     , 0.5     ],
            [0.309601, 0.690399]])
     """
-    scores = prepare(scores, mask)
-    result = _forward_backward(scores, NODE, None, n_jobs)
-    return Marginals(result.log_z, result.node)
+    log_z, node, _, _ = _forward_backward(prepare(scores, mask), NODE, n_jobs)
+    return Marginals(log_z, node)
 
 
 def pair_marginals(
@@ -129,10 +127,8 @@ def pair_marginals(
     --------
     expected_transitions : their sum over steps, without storing them all.
     """
-    scores = prepare(scores, mask)
-    pair = np.empty((scores.n_steps, scores.n_labels, scores.n_labels))
-    result = _forward_backward(scores, PAIR, None, n_jobs, pair=pair)
-    return PairMarginals(result.log_z, result.node, pair)
+    log_z, node, pair, _ = _forward_backward(prepare(scores, mask), PAIR, n_jobs)
+    return PairMarginals(log_z, node, pair)
 
 
 def expected_transitions(
@@ -163,14 +159,14 @@ def expected_transitions(
         y_t = j)``.
     """
     scores = prepare(scores, mask)
-    sequence_weights = None
     if weights is not None:
-        sequence_weights = np.ascontiguousarray(weights, dtype=np.float64)
-        if sequence_weights.shape != (scores.n_sequences,):
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if weights.shape != (scores.n_sequences,):
             raise InputError(
-                f"weights must have shape ({scores.n_sequences},), got {sequence_weights.shape}"
+                f"weights must have shape ({scores.n_sequences},), got {weights.shape}"
             )
-    return _forward_backward(scores, TRANSITIONS, sequence_weights, n_jobs)
+    log_z, node, _, transitions = _forward_backward(scores, TRANSITIONS, n_jobs, weights)
+    return TransitionCounts(log_z, node, transitions)
 
 
 def viterbi(
@@ -318,18 +314,16 @@ def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = N
 
 
 def _forward_backward(
-    scores: ChainScores,
-    want: int,
-    weights: Floats | None,
-    n_jobs: int | None,
-    pair: Floats | None = None,
-) -> TransitionCounts:
-    """Run the kernel on all blocks; results that ``want`` does not name are empty."""
+    scores: ChainScores, want: int, n_jobs: int | None, weights: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return log-partition, node and pair marginals and transition counts.
+
+    Results that ``want`` does not name are empty.
+    """
     n_labels = scores.n_labels
     log_z = np.zeros(scores.n_sequences)
     node = np.empty((scores.n_steps if want != LOG_Z else 0, n_labels))
-    if pair is None:
-        pair = np.empty((0, n_labels, n_labels))
+    pair = np.empty((scores.n_steps if want == PAIR else 0, n_labels, n_labels))
     if weights is None:
         weights = np.empty(0)
 
@@ -342,4 +336,4 @@ def _forward_backward(
     for counts in over_blocks(scores, block, n_jobs):
         transitions += counts
     require_legal(scores, log_z)
-    return TransitionCounts(log_z, node, transitions)
+    return log_z, node, pair, transitions

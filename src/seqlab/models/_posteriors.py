@@ -196,9 +196,7 @@ def fit_posteriors(
     return StepPosteriors(fitted, _columns(fitted, present, classes, uses_codes), classes.size)
 
 
-def weights_and_groups(
-    data: TrainingData,
-) -> tuple[NDArray[np.float64] | None, NDArray[np.int64]]:
+def weights_and_groups(data: TrainingData) -> tuple[NDArray[np.float64] | None, NDArray[np.int64]]:
     """Return the ``weights`` and ``groups`` of all training steps, as `fit_posteriors` takes them."""
     groups = np.repeat(np.arange(len(data.X)), data.X.lengths)
     return (data.step_weights if data.is_weighted else None), groups

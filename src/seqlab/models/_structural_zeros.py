@@ -15,12 +15,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.open_close import DECISIONS, open_close_mask
 from seqlab.inference import Mask
 from seqlab.learning import TrainingData
-from seqlab.models._markov import (
-    ChainCounts,
-    LegalTransitions,
-    check_training_labels,
-    count_chain,
-)
+from seqlab.models._markov import ChainCounts, LegalTransitions, check_training_labels, count_chain
 from seqlab.models.chain_labeler import ChainLabeler
 
 # A transition that never occurs, although independent labels would show it this often, is impossible.

@@ -47,10 +47,8 @@ class FeatureTable:
         self.counts = np.zeros(self.n_rows, np.int64)
         self.texts = {} if texts is None else texts
         self.text_counts: list[int] = []
-        self._dense_sizes = np.empty(
-            0, np.int64
-        )  # number of codes per placeholder of a dense table
-        self._pair_slots = np.empty((0, 2), np.int64)  # slots of a table of pairs
+        # Number of codes per placeholder of a dense table, and slots of a table of pairs.
+        self._dense_sizes, self._pair_slots = np.empty(0, np.int64), np.empty((0, 2), np.int64)
         if keys is not None and self.n_rows and width:
             self._finalize()
         else:

@@ -191,12 +191,7 @@ def decode_kept(
 
 @njit(nogil=True, cache=True)
 def beam_block(
-    chain: ChainArrays,
-    first: int,
-    last: int,
-    width: int,
-    labels: Ints,
-    score: Floats,
+    chain: ChainArrays, first: int, last: int, width: int, labels: Ints, score: Floats
 ) -> None:
     """`beam_one`, full search, on the sequences ``first <= i < last``."""
     unary, pairwise3, stride, start, end, offsets = chain

@@ -34,6 +34,7 @@ All kernels take the scores as `ChainArrays` or parts of them: ``pairwise3`` is 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -61,14 +62,29 @@ MAX_RANGE = 300.0  # of the scores; sequences with a larger range are computed i
 TINY = 1e-150  # smallest positive number that a scaled row may hold
 
 
+# Workspace of one sequence: weights and alpha (n_rows, width); exponentials of the pairwise scores and their
+# transpose (width, width); beta and one more vector (width,). The width is padded.
+Space: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
+
+
 @njit(nogil=True, cache=True)
-def load_rows(
-    unary: Floats, start: Floats, end: Floats, t0: int, t1: int, workspace: Floats, out: Floats
-) -> tuple[float, float]:
-    """``out[t - t0] = exp(row t - its maximum)``, boundary scores included.
+def make_space(chain: ChainArrays, first: int, last: int) -> Space:
+    """Allocate the workspace for the sequences ``first <= i < last``, filled with zeros."""
+    width, n_rows = padded_width(chain[0].shape[1]), longest(chain[5], first, last)
+    weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
+    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
+    return weights, alpha, exp_pairwise, exp_transposed, np.zeros(width), np.zeros(width)
+
+
+@njit(nogil=True, cache=True)
+def load_rows(chain: ChainArrays, i: int, space: Space) -> tuple[float, float]:
+    """Set ``weights[t - t0] = exp(row t - its maximum)`` of sequence ``i``, boundary scores included.
 
     Returns the sum of the maxima and the largest finite range of a row.
     """
+    unary, _, _, start, end, offsets = chain
+    out, _, _, _, _, workspace = space
+    t0, t1 = offsets[i], offsets[i + 1]
     n_labels = unary.shape[1]
     shift, spread = 0.0, 0.0
     for t in range(t0, t1):
@@ -115,24 +131,17 @@ def normalise(row: Floats, weight: Floats) -> float:
 
 
 @njit(nogil=True, cache=True)
-def forward_one(
-    weights: Floats,
-    exp_pairwise: Floats,
-    exp_transposed: Floats,
-    pairwise3: Floats,
-    stride: int,
-    t0: int,
-    n_steps: int,
-    spread: float,
-    alpha: Floats,
-) -> float:
+def forward_one(chain: ChainArrays, i: int, space: Space, spread: float) -> float:
     """Compute the scaled ``alpha`` of one sequence; returns log Z without the maxima of ``unary``.
 
     Returns NaN if the scaled form is not exact, ``-inf`` if no labeling is legal.
 
-    ``weights`` are the exponentials from `load_rows`. With scores per step, ``exp_pairwise`` is filled
-    here. For constant scores the caller fills it and adds their maximum to log Z.
+    The weights come from `load_rows`. With scores per step, ``exp_pairwise`` is filled here. For constant
+    scores the caller fills it and adds their maximum to log Z.
     """
+    _, pairwise3, stride, _, _, offsets = chain
+    t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
+    weights, alpha, exp_pairwise, exp_transposed, _, _ = space
     width = alpha.shape[1]
     for j in range(width):
         alpha[0, j] = 1.0
@@ -153,19 +162,7 @@ def forward_one(
 
 
 @njit(nogil=True, cache=True)
-def backward_one(
-    weights: Floats,
-    exp_pairwise: Floats,
-    exp_transposed: Floats,
-    pairwise3: Floats,
-    stride: int,
-    t0: int,
-    n_steps: int,
-    alpha: Floats,
-    beta: Floats,
-    workspace: Floats,
-    node: Floats,
-) -> bool:
+def backward_one(chain: ChainArrays, sequence: int, space: Space, node: Floats) -> bool:
     """Write the node marginals of one sequence into ``node``; returns False if the scaled form is not
     exact.
 
@@ -173,6 +170,9 @@ def backward_one(
 
         p(y_{t-1} = i, y_t = j) = alpha[t-1, i] * exp_pairwise[i, j] * weights[t, j]
     """
+    _, pairwise3, stride, _, _, offsets = chain
+    t0, n_steps = offsets[sequence], offsets[sequence + 1] - offsets[sequence]
+    weights, alpha, exp_pairwise, exp_transposed, beta, workspace = space
     n_labels, width = node.shape[1], alpha.shape[1]
     for j in range(n_labels):
         node[t0 + n_steps - 1, j] = alpha[n_steps - 1, j]
@@ -206,11 +206,11 @@ def backward_one(
 
 
 @njit(nogil=True, cache=True)
-def write_pairs(
-    weights: Floats, pairwise3: Floats, stride: int, exp_pairwise: Floats, exp_transposed: Floats,
-    t0: int, n_steps: int, alpha: Floats, out: Floats,
-) -> None:  # fmt: skip
+def write_pairs(chain: ChainArrays, sequence: int, space: Space, out: Floats) -> None:
     """Write the pair marginals of one sequence, from the factors computed by `backward_one`."""
+    _, pairwise3, stride, _, _, offsets = chain
+    t0, n_steps = offsets[sequence], offsets[sequence + 1] - offsets[sequence]
+    weights, alpha, exp_pairwise, exp_transposed, _, _ = space
     n_labels = out.shape[1]
     for i in range(n_labels):
         for j in range(n_labels):
@@ -225,11 +225,11 @@ def write_pairs(
 
 
 @njit(nogil=True, cache=True)
-def add_pairs(
-    weights: Floats, pairwise3: Floats, exp_pairwise: Floats, exp_transposed: Floats,
-    t0: int, n_steps: int, alpha: Floats, scale: float, out: Floats,
-) -> None:  # fmt: skip
+def add_pairs(chain: ChainArrays, sequence: int, space: Space, scale: float, out: Floats) -> None:
     """Add ``scale`` times the summed pair marginals of one sequence to ``out``, for scores per step."""
+    _, pairwise3, _, _, _, offsets = chain
+    t0, n_steps = offsets[sequence], offsets[sequence + 1] - offsets[sequence]
+    weights, alpha, exp_pairwise, exp_transposed, _, _ = space
     n_labels = out.shape[1]
     for t in range(1, n_steps):
         exp_matrix(pairwise3[t0 + t], exp_pairwise, exp_transposed)
@@ -271,14 +271,11 @@ def forward_backward_block(
     transitions : array of shape (n_labels, n_labels)
         The weighted sums of the pair marginals are *added*.
     """
-    unary, pairwise3, stride, start, end, offsets = chain
+    unary, pairwise3, stride, _, _, offsets = chain
     n_labels = unary.shape[1]
-    width = padded_width(n_labels)
-    n_rows = longest(offsets, first, last)
-    weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
-    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    beta, workspace, boundary = np.zeros(width), np.zeros(width), np.zeros(n_labels)
-    products = np.zeros((width, width))
+    space = make_space(chain, first, last)
+    weights, alpha, exp_pairwise, exp_transposed, beta, workspace = space
+    products = np.zeros_like(exp_pairwise)
     pair_shift, pair_spread = 0.0, 0.0
     if stride == 0:
         pair_shift, pair_spread = exp_matrix(pairwise3[0], exp_pairwise, exp_transposed)
@@ -288,19 +285,14 @@ def forward_backward_block(
             log_z[i] = 0.0
             continue
         scale = sequence_weights[i] if sequence_weights.size > 0 else 1.0
-        shift, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
+        shift, spread = load_rows(chain, i, space)
         exact = spread <= MAX_RANGE and (t1 - t0 == 1 or spread + pair_spread <= MAX_RANGE)
         if exact:
-            log_z[i] = forward_one(
-                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
-            )
+            log_z[i] = forward_one(chain, i, space, spread)
             log_z[i] += shift + pair_shift * (t1 - t0 - 1)
             exact = not math.isnan(log_z[i])
         if exact and want != LOG_Z and log_z[i] > -np.inf:
-            exact = backward_one(
-                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0,
-                alpha, beta, workspace, node,
-            )  # fmt: skip
+            exact = backward_one(chain, i, space, node)
         if not exact:
             log_z[i] = forward_backward_log_one(
                 chain, i, scale, want, weights, alpha, beta, workspace, node, pair, transitions
@@ -310,14 +302,9 @@ def forward_backward_block(
         elif log_z[i] == -np.inf:
             clear_rows(t0, t1, want, node, pair)
         elif want == PAIR:
-            write_pairs(
-                weights, pairwise3, stride, exp_pairwise, exp_transposed, t0, t1 - t0, alpha, pair
-            )
+            write_pairs(chain, i, space, pair)
         elif want == TRANSITIONS and stride == 1:
-            add_pairs(
-                weights, pairwise3, exp_pairwise, exp_transposed, t0, t1 - t0, alpha, scale,
-                transitions,
-            )  # fmt: skip
+            add_pairs(chain, i, space, scale, transitions)
         elif want == TRANSITIONS:
             add_outer_products(alpha, weights, t1 - t0, scale, products)
     if want == TRANSITIONS and stride == 0:

@@ -25,11 +25,7 @@ def count_invalid_scores(chain: ChainArrays) -> int:
 
 
 @njit(nogil=True, cache=True)
-def score_paths(
-    chain: ChainArrays,
-    labels: NDArray[np.int64],
-    out: Floats,
-) -> None:
+def score_paths(chain: ChainArrays, labels: NDArray[np.int64], out: Floats) -> None:
     """``out[i]``: the score of the labeling ``labels[offsets[i]:offsets[i + 1]]`` of sequence ``i``."""
     unary, pairwise3, stride, start, end, offsets = chain
     for i in range(offsets.shape[0] - 1):

@@ -13,8 +13,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.dense import exp_matrix, longest, padded_width
-from seqlab.inference.kernels.forward_backward import LOG_Z, MAX_RANGE, forward_one, load_rows
+from seqlab.inference.kernels.dense import exp_matrix
+from seqlab.inference.kernels.forward_backward import (
+    LOG_Z,
+    MAX_RANGE,
+    forward_one,
+    load_rows,
+    make_space,
+)
 from seqlab.inference.kernels.forward_backward_log import forward_backward_log_one
 from seqlab.inference.scores import ChainArrays, Floats
 
@@ -66,13 +72,10 @@ def sample_block(
     log_z: Floats,
 ) -> None:
     """Write samples into ``labels`` (n_samples, n_steps), from ``uniforms`` of the same shape."""
-    unary, pairwise3, stride, start, end, offsets = chain
+    unary, pairwise3, stride, _, _, offsets = chain
     n_labels = unary.shape[1]
-    width = padded_width(n_labels)
-    n_rows = longest(offsets, first, last)
-    weights, alpha = np.zeros((n_rows, width)), np.zeros((n_rows, width))
-    exp_pairwise, exp_transposed = np.zeros((width, width)), np.zeros((width, width))
-    beta, workspace, boundary = np.zeros(width), np.zeros(width), np.zeros(n_labels)
+    space = make_space(chain, first, last)
+    weights, alpha, exp_pairwise, exp_transposed, beta, workspace = space
     unused = np.zeros((0, n_labels))
     unused3 = np.zeros((0, n_labels, n_labels))
     pair_spread = 0.0
@@ -83,12 +86,10 @@ def sample_block(
         if t0 == t1:
             log_z[k] = 0.0
             continue
-        _, spread = load_rows(unary, start, end, t0, t1, boundary, weights)
+        _, spread = load_rows(chain, k, space)
         log_z[k] = np.nan
         if spread + pair_spread <= MAX_RANGE:
-            log_z[k] = forward_one(
-                weights, exp_pairwise, exp_transposed, pairwise3, stride, t0, t1 - t0, spread, alpha
-            )
+            log_z[k] = forward_one(chain, k, space, spread)
         in_logs = math.isnan(log_z[k])
         if in_logs:
             log_z[k] = forward_backward_log_one(

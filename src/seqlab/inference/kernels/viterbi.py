@@ -267,12 +267,7 @@ def viterbi_block(
 
 
 @njit(nogil=True, cache=True)
-def max_marginals_block(
-    chain: ChainArrays,
-    first: int,
-    last: int,
-    out: Floats,
-) -> None:
+def max_marginals_block(chain: ChainArrays, first: int, last: int, out: Floats) -> None:
     """``out[t, s]``: the best score of any labeling with label ``s`` at step ``t``."""
     unary, pairwise3, stride, start, end, offsets = chain
     n_labels = unary.shape[1]

@@ -151,11 +151,10 @@ class _Program:
         return np.arange(self.n_columns - n, self.n_columns)
 
     def matrix(self) -> Any:
-        sizes = [columns.size for columns in self.columns]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        indptr = _offsets([columns.size for columns in self.columns])
         indices = np.concatenate([np.zeros(0, dtype=np.int64), *self.columns])
         data = np.concatenate([np.zeros(0), *self.values])
-        return sp.csr_matrix((data, indices, indptr), shape=(len(sizes), self.n_columns))
+        return sp.csr_matrix((data, indices, indptr), shape=(len(self.columns), self.n_columns))
 
 
 def solve_program(
@@ -249,7 +248,7 @@ def _ranges(start: Ints, stop: Ints) -> Ints:
     return np.arange(total) - np.repeat(ends - lengths, lengths) + np.repeat(start, lengths)
 
 
-def _offsets(lengths: Ints) -> Ints:
+def _offsets(lengths: Ints | list[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 

@@ -232,12 +232,10 @@ class BernoulliEmissions(SmoothedEmissions):
         return _dirichlet_log_prior(self.smoothing, self.probabilities, 1.0 - self.probabilities)
 
     def sample(self, codes: NDArray[np.int64], random: np.random.RandomState) -> Any:
-        pieces = []
+        pieces = [sp.csr_matrix((0, self.probabilities.shape[1]))]
         for begin in range(0, codes.size, 1000):  # bounds the memory
             p = self.probabilities[codes[begin : begin + 1000]]
             pieces.append(sp.csr_matrix((random.random_sample(p.shape) < p).astype(np.float64)))
-        if not pieces:
-            return sp.csr_matrix((0, self.probabilities.shape[1]))
         return sp.vstack(pieces, format="csr")
 
 
@@ -302,8 +300,8 @@ class MultinomialEmissions(SmoothedEmissions):
             sp.csr_matrix(random.multinomial(int(n), self.probabilities[s]).astype(np.float64))
             for n, s in zip(totals, codes, strict=True)
         ]
-        n_features = self.probabilities.shape[1]
-        return sp.vstack(rows, format="csr") if rows else sp.csr_matrix((0, n_features))
+        no_rows = sp.csr_matrix((0, self.probabilities.shape[1]))
+        return sp.vstack([no_rows, *rows], format="csr")
 
 
 def _is_one_hot(matrix: Floats) -> bool:

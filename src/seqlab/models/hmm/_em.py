@@ -31,6 +31,7 @@ from seqlab.models._markov import (
     count_chain,
     estimate_chain,
 )
+from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.hmm._emissions import Emissions, Floats, Statistics
 from seqlab.optim import FitState
 from seqlab.utils.threads import block_bounds, run_blocks
@@ -270,10 +271,9 @@ class HMMScorer:
     ) -> None:
         chain, self._emit = parameters.chain, parameters.emissions.make_scorer()
         self._matrix, self._offsets = matrix, offsets
-        with np.errstate(divide="ignore"):
-            self._start, self._transitions = np.log(chain.start), np.log(chain.transitions)
-            end = legal_end.astype(np.float64) if chain.end is None else chain.end
-            self._end = np.log(end)
+        end = legal_end.astype(np.float64) if chain.end is None else chain.end
+        logs = map(log_or_forbidden, (chain.transitions, chain.start, end))
+        self._transitions, self._start, self._end = logs
 
     def scores(self, first: int, last: int) -> ChainScores:
         """Return the scores of sequences first..last."""

@@ -202,12 +202,8 @@ def _detect_coding(items: list[Any], stacked: bool) -> str:
 
 def _labels_per_row(coding: str, steps: str) -> float:
     """Return the number of labels per row of X."""
-    return {
-        ("tags", "tokens"): 1.0,
-        ("tags", "decisions"): 0.5,
-        ("open_close", "tokens"): 2.0,
-        ("open_close", "decisions"): 1.0,
-    }[coding, steps]
+    labels_per_token = 2 if coding == "open_close" else 1
+    return labels_per_token / (2 if steps == "decisions" else 1)
 
 
 def _guess_steps(items: list[Any], rows: Ints, coding: str) -> str:

@@ -19,18 +19,13 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from seqlab.data.convert import Layout
 from seqlab.data.errors import InputError
 from seqlab.data.labels import sequence_weights
 from seqlab.data.open_close import CLOSE_DECISIONS, OPEN_DECISIONS
 from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.sequences import Sequences
 from seqlab.inference import LengthLimit, PhraseCosts, constrained_phrases
-from seqlab.inference.phrases.constraints import (
-    LinearConstraint,
-    PathConstraint,
-    check_constraints,
-)
+from seqlab.inference.phrases.constraints import LinearConstraint, PathConstraint, check_constraints
 from seqlab.inference.phrases.integer_program import limit_costs
 from seqlab.learning import unchanged_on_failure
 from seqlab.metrics import span_f1
@@ -274,14 +269,17 @@ class PhraseInference(BaseLabeler):
         -------
         list of arrays of tags or decisions (one stacked array if X is stacked), or of PhraseSet
         """
-        sets, layout = self._predict_sets(X, lengths, constraints)
-        return encode_phrases(sets, self.output_, self.classes_.dtype, layout)
+        rows, layout = self._read(X, lengths)
+        return encode_phrases(
+            self._find(rows, constraints), self.output_, self.classes_.dtype, layout
+        )
 
     def predict_phrases(
         self, X: Any, *, lengths: Any = None, constraints: Any = ()
     ) -> list[PhraseSet]:
         """Phrases of each sequence as `PhraseSet`; for the parameters see `predict`."""
-        return self._predict_sets(X, lengths, constraints)[0]
+        rows, _ = self._read(X, lengths)
+        return self._find(rows, constraints)
 
     def decision_proba(self, X: Any, *, lengths: Any = None) -> DecisionProba:
         """Posteriors of the decisions.
@@ -354,21 +352,19 @@ class PhraseInference(BaseLabeler):
         """Return the open and the close decisions of the training data."""
         codes = decision_codes(gold, int(offsets[-1]), len(self.types_))
         groups = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-        open_classifier = prepare_classifier(self.classifier, self.calibrate)
-        close_classifier = open_classifier
-        if self.close_classifier is not None:
-            close_classifier = prepare_classifier(self.close_classifier, self.calibrate)
+        close = self.classifier if self.close_classifier is None else self.close_classifier
+        classifiers = [
+            prepare_classifier(each, self.calibrate) for each in (self.classifier, close)
+        ]
         kinds = []
         self.columns_ = []
-        for i, (classes, classifier) in enumerate(
-            ((self.open_classes_, open_classifier), (self.close_classes_, close_classifier))
-        ):
+        for i, classes in enumerate((self.open_classes_, self.close_classes_)):
             own_rows = slice(i if self._rows_per_token == 2 else 0, None, self._rows_per_token)
             matrix = rows.matrix[own_rows]
             self.columns_.append(find_used_columns(matrix) if self._rows_per_token == 2 else None)
             matrix = self._own_columns(matrix, i)
             own_weights = None if weights is None else weights[own_rows]
-            kinds.append(Decisions(matrix, codes[i], classes, own_weights, groups, classifier))
+            kinds.append(Decisions(matrix, codes[i], classes, own_weights, groups, classifiers[i]))
         return kinds
 
     def _own_columns(self, matrix: Any, i: int) -> Any:
@@ -424,12 +420,6 @@ class PhraseInference(BaseLabeler):
         )
         self.threshold_, self.inside_weight_ = tuning.threshold, tuning.inside_weight
         self.tuning_ = {name: np.array(values) for name, values in tuning.history.items()}
-
-    def _predict_sets(
-        self, X: Any, lengths: Any, constraints: Any
-    ) -> tuple[list[PhraseSet], Layout]:
-        rows, layout = self._read(X, lengths)
-        return self._find(rows, constraints), layout
 
     def _find(self, rows: Sequences, constraints: Any = ()) -> list[PhraseSet]:
         """Find the cheapest phrases of each sequence under all constraints."""
