@@ -62,14 +62,14 @@ def problem(seed=0, n_labels=3, lengths=(4, 1, 3), c2=0.3, n_jobs=None, **varian
 
 
 class GenericChain(BoundChain):
-    """A chain without the fused passes: the same numbers by other code."""
+    """A chain that uses the generic code instead of the fused passes."""
 
     expected_features = BoundStructure.expected_features
     total_features = BoundStructure.total_features
 
 
-def both(objective, X=None, **changes):
-    """The objective with fused passes, and without."""
+def fused_and_generic(objective, X=None, **changes):
+    """Yield the objective with fused passes and without."""
     term = objective.term
     X = term.bound.X if X is None else X
     options = {"weights": term.weights, "codes": term.codes, "structure": term.bound.structure}
@@ -91,7 +91,7 @@ def gradient(objective, w):
 
 
 def by_enumeration(objective, w):
-    """The objective from its definition: a sum over every labeling."""
+    """Return the objective by its definition, a sum over all labelings."""
     term, X = objective.term, objective.term.bound.X
     total = 0.0
     for i in range(len(X)):
@@ -154,7 +154,7 @@ def test_fused_passes_give_the_same_objective(variant, n_labels, unit):
         X.matrix.data[:] = 1.0
     smaller = ChainStructure.from_data(X, codes, n_labels, boundary=False)
     for changes in ({}, {"structure": smaller}):
-        fused, generic = both(objective, **changes)
+        fused, generic = fused_and_generic(objective, **changes)
         x = w[: fused.n_params]
         assert loss(fused, x) == pytest.approx(loss(generic, x), rel=1e-12)
         np.testing.assert_allclose(gradient(fused, x), gradient(generic, x), atol=1e-11)
@@ -168,7 +168,7 @@ def test_sequences_with_extreme_scores_are_not_skipped(weighted):
     # Scores of the third sequence, and with it of its group of eight.
     matrix.data[matrix.indptr[4] : matrix.indptr[10]] *= 3e3
     X = Sequences(matrix, bound.X.offsets)
-    fused, generic = both(objective, X)
+    fused, generic = fused_and_generic(objective, X)
     assert 0 < fused.term.bound.passes.run(w).skipped.sum() < len(X)
     assert loss(fused, w) == pytest.approx(loss(generic, w), rel=1e-12)
     np.testing.assert_allclose(gradient(fused, w), gradient(generic, w), rtol=1e-10, atol=1e-8)
@@ -188,7 +188,7 @@ def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
             assert diagonal[k] == pytest.approx((high - low) / (2 * step), rel=1e-5)
 
 
-def passes_of(objective, rate):
+def stochastic_passes(objective, rate):
     term = objective.term
     support = term.bound.stochastic_support()
     return support.stochastic_passes(term.codes, term.weights, term.costs, objective.c2, rate)
@@ -196,10 +196,12 @@ def passes_of(objective, rate):
 
 @pytest.mark.parametrize("weight", [1.0, 3.0])
 def test_a_stochastic_step_is_a_gradient_step(monkeypatch, weight):
-    """Weights count relative to their mean."""
+    """The step is relative to the mean of the sequence weights."""
     monkeypatch.setattr(stochastic, "DAMPING", 0.0)
-    objective = next(both(problem(lengths=(5,), c2=0.0)[0], weights=np.array([weight])))
-    passes = passes_of(objective, 0.1)
+    objective = next(
+        fused_and_generic(problem(lengths=(5,), c2=0.0)[0], weights=np.array([weight]))
+    )
+    passes = stochastic_passes(objective, 0.1)
     zero = np.zeros(objective.n_params)
     value, first = passes.run(np.array([0]))
     assert value == pytest.approx(loss(objective, zero))
@@ -212,11 +214,11 @@ def test_a_stochastic_step_is_a_gradient_step(monkeypatch, weight):
 
 @pytest.mark.parametrize("damping", [0.0, 2.0])
 def test_stochastic_passes_converge_to_the_penalised_optimum(monkeypatch, damping):
-    """The penalty is applied lazily and in three ways: none may shift the point of convergence."""
+    """The penalty is applied lazily and in three ways: none of them may change the limit."""
     monkeypatch.setattr(stochastic, "DAMPING", damping)
     objective, _ = problem(lengths=(4, 7, 5, 6), n_labels=3)
     *_, state = lbfgs(objective, np.zeros(objective.n_params), max_iter=500, tol=1e-12)
-    passes = passes_of(objective, 0.05)
+    passes = stochastic_passes(objective, 0.05)
     for _ in range(3000):
         _, mean = passes.run(np.arange(4))
     np.testing.assert_allclose(mean, state.point, atol=2e-2)
@@ -224,23 +226,23 @@ def test_stochastic_passes_converge_to_the_penalised_optimum(monkeypatch, dampin
 
 
 def test_the_rate_of_the_warm_start_does_not_depend_on_the_scale_of_the_weights():
-    """The running loss is weighted, as the loss at zero is: small weights once halved the rate 30 times."""
+    """Regression test: the running loss was not weighted, and small weights halved the rate 30 times."""
     objective, _ = problem(lengths=np.full(300, 6), n_labels=3)
     rates = []
     for weight in (1.0, 1e-3):
-        other = next(both(objective, weights=np.full(300, weight)))
+        other = next(fused_and_generic(objective, weights=np.full(300, weight)))
         other.c2 = objective.c2 * weight
         support = other.term.bound.stochastic_support()
         rates.append(WarmStart(other, other.term, support)._choose_rate(np.arange(300))._rate)
     assert rates[0] == rates[1]
 
 
-def test_same_bits_for_any_number_of_threads(monkeypatch):
+def test_results_are_bitwise_identical_for_any_number_of_threads(monkeypatch):
     counts = count_parallel_tasks(monkeypatch)
     lengths = np.random.default_rng(0).integers(1, 30, size=4000)
     objective, w = problem(lengths=lengths, n_labels=12)
-    serial = [other.loss_gradient(w) for other in both(objective)]
-    for a, parallel in zip(serial, both(objective, n_jobs=2), strict=True):
+    serial = [other.loss_gradient(w) for other in fused_and_generic(objective)]
+    for a, parallel in zip(serial, fused_and_generic(objective, n_jobs=2), strict=True):
         counts.clear()
         b = parallel.loss_gradient(w)
         assert max(counts) > 2  # more blocks than threads
@@ -248,18 +250,18 @@ def test_same_bits_for_any_number_of_threads(monkeypatch):
         np.testing.assert_array_equal(a[1], b[1])
 
 
-def test_weight_two_is_the_sequence_twice():
+def test_weight_two_equals_a_repeated_sequence():
     objective, w = problem()
     X, codes = objective.term.bound.X, objective.term.codes
-    weighted = next(both(objective, weights=np.array([2.0, 1.0, 0.0])))
+    weighted = next(fused_and_generic(objective, weights=np.array([2.0, 1.0, 0.0])))
     labels = np.concatenate([codes[:4], codes[:4], codes[4:5]])
-    repeated = next(both(objective, X[[0, 0, 1]], codes=labels, weights=np.ones(3)))
+    repeated = next(fused_and_generic(objective, X[[0, 0, 1]], codes=labels, weights=np.ones(3)))
     assert loss(weighted, w) == pytest.approx(loss(repeated, w))
     np.testing.assert_allclose(gradient(weighted, w), gradient(repeated, w), atol=1e-12)
 
 
 def test_terms_of_parts_of_the_data_add_up():
-    """What lets other machines compute parts of the sum."""
+    """So other machines can compute parts of the sum."""
     objective, w = problem(lengths=(4, 1, 3, 9, 2), weighted=True)
     term = objective.term
     X, offsets, values = term.bound.X, term.bound.X.offsets, []

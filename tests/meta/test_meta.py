@@ -1,4 +1,4 @@
-"""IndependentLabeler and Tagger: what the conformance checks do not cover."""
+"""IndependentLabeler and Tagger: properties that the conformance checks do not cover."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def numbers():
     return X, [(x[:, 0] > 0).astype(int) for x in X]
 
 
-def test_independent_is_its_classifier_on_the_stacked_steps(numbers):
+def test_independent_labeler_equals_its_classifier_on_the_stacked_steps(numbers):
     X, y = numbers
     labeler = IndependentLabeler(LogisticRegression(C=0.3)).fit(X, y)
     plain = LogisticRegression(C=0.3).fit(np.concatenate(X), np.concatenate(y))
@@ -38,7 +38,7 @@ def test_independent_is_its_classifier_on_the_stacked_steps(numbers):
     np.testing.assert_allclose(labeler.sequence_log_proba(X, y), picked)
 
 
-def test_methods_follow_the_classifier(numbers):
+def test_methods_depend_on_the_classifier(numbers):
     X, y = numbers
     svm = IndependentLabeler(LinearSVC(random_state=0)).fit(X, y)
     assert not hasattr(svm, "predict_proba")
@@ -46,12 +46,12 @@ def test_methods_follow_the_classifier(numbers):
     assert svm.decision_function(X)[0].shape == (5, 2)
     knn = IndependentLabeler(KNeighborsClassifier()).fit(X, y)
     assert hasattr(knn, "predict_nbest")
-    with pytest.raises(InputError, match="takes no sample_weight"):
+    with pytest.raises(InputError, match="does not support sample_weight"):
         knn.fit(X, y, sample_weight=np.ones(20))
 
 
 @pytest.mark.parametrize("labels", [[0.5, 1.5], [b"a", b"b"], [True, False], [3, 7], ["a", "b"]])
-def test_any_labels(numbers, labels):
+def test_labels_of_any_type(numbers, labels):
     X, y = numbers
     given = [[labels[v] for v in seq] for seq in y]
     labeler = IndependentLabeler(GaussianNB()).fit(X, given)
@@ -79,7 +79,7 @@ def test_tagger_forwards_every_sequence_method():
     assert (tagger.classes_ == inner.classes_).all()
 
 
-def test_tagger_has_what_its_labeler_has():
+def test_tagger_has_the_methods_of_its_labeler():
     voted = Tagger(None, StructuredPerceptron(combination="voted"))
     assert hasattr(voted, "predict_proba")
     assert not hasattr(voted, "sequence_log_proba")
@@ -100,13 +100,13 @@ def test_grid_search_over_the_parts():
     assert search.predict(X)[0].shape == (len(X[0]),)
 
 
-def test_bad_parts():
+def test_invalid_estimators_raise():
     with pytest.raises(ValueError, match="labeler"):
         Tagger(None, 3).fit([[{"a": 1}]], [["x"]])
     with pytest.raises(InputError, match="Ridge is a regressor"):
         IndependentLabeler(Ridge()).fit([np.eye(2)], [[1, 2]])
 
 
-def test_templates_of_label_pairs_are_not_silently_dropped():
+def test_templates_of_label_pairs_warn():
     with pytest.warns(UserWarning, match=r"'B01:%x\[0,0\]' asks for label pairs"):
         Tagger(Templates(["U00:%x[0,0]", "B01:%x[0,0]"])).fit([[("a",), ("b",)]], [["x", "y"]])

@@ -1,4 +1,4 @@
-"""Stacked sequential learning: what the papers promise, and what happens at the edges."""
+"""Stacked sequential learning: the properties stated in the papers, and edge cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 class Counting(ClassifierMixin, BaseEstimator):
-    """Gaussian naive Bayes that counts its fits and notes what it was fitted on."""
+    """Gaussian naive Bayes that records the shape of the data of each fit."""
 
     calls: list[tuple[int, int]] = []
 
@@ -59,7 +59,7 @@ class Counting(ClassifierMixin, BaseEstimator):
 
 
 class Watching(Counting):
-    """The first column says where a row comes from; answers are kept apart from what was learned."""
+    """Records which values of the first column, the origin of a row, occur in both fit and prediction."""
 
     overlaps: list[set[float]] = []
 
@@ -73,7 +73,7 @@ class Watching(Counting):
 
 
 class Oracle(ClassifierMixin, BaseEstimator):
-    """Reads the label off the last column of narrow data; on wide data it is a logistic regression."""
+    """Predicts the last column of narrow data; on wider data it is a logistic regression without it."""
 
     def __init__(self, width=4):
         self.width = width
@@ -81,7 +81,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         self.inner_ = None
-        if X.shape[1] > self.width:  # all but the giveaway column
+        if X.shape[1] > self.width:  # without the column that holds the label
             self.inner_ = LogisticRegression().fit(np.delete(X, self.width - 1, axis=1), y)
         return self
 
@@ -95,7 +95,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
 
 
 @pytest.fixture(autouse=True)
-def _forget():
+def _clear_records():
     Counting.calls.clear()
     Watching.overlaps.clear()
 
@@ -116,22 +116,22 @@ def same(a, b):
 
 
 def test_no_leakage():
-    """Labels of a fold do not reach the opinions on that fold."""
+    """Labels of a fold do not influence the predictions for that fold."""
     X, y = random_sequences()
     learner = StackedSequentialLearner(GaussianNB(), cv=KFold(3), window=(1, 1))
 
-    def opinions(labels):
+    def out_of_fold(labels):
         data = learner._read_training(X, labels, None, None)
         inner = IndependentLabeler(GaussianNB())
         return learner._cross_validate(data, inner)[0].values
 
-    before = opinions(y)
+    before = out_of_fold(y)
     offsets = np.concatenate([[0], np.cumsum([len(labels) for labels in y])])
     for k, (_, test) in enumerate(KFold(3).split(X)):
         altered = [labels.copy() for labels in y]
         for i in test:
             altered[i] = (altered[i] + 1) % 3
-        after = opinions(altered)
+        after = out_of_fold(altered)
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in test])
         assert np.array_equal(before[rows], after[rows]), k
         others = np.setdiff1d(np.arange(offsets[-1]), rows)
@@ -142,28 +142,26 @@ def test_no_leakage_at_the_second_level():
     X, y = random_sequences(2)
     learner = StackedSequentialLearner(GaussianNB(), cv=2, window=(1, 1), levels=2, random_state=0)
 
-    def opinions(labels):
+    def out_of_fold(labels):
         data = learner._read_training(X, labels, None, None)
         return learner._cross_validate(data, learner._learners()[0])[0].values
 
-    before, test = opinions(y), next(iter(learner._folds(len(X), None)))[1]
+    before, test = out_of_fold(y), next(iter(learner._folds(len(X), None)))[1]
     altered = [1 - labels if i in test else labels for i, labels in enumerate(y)]
     rows = np.concatenate([np.full(len(labels), i in test) for i, labels in enumerate(y)])
-    assert np.array_equal(before[rows], opinions(altered)[rows])
+    assert np.array_equal(before[rows], out_of_fold(altered)[rows])
 
 
 @pytest.mark.parametrize(
-    ("options", "n_questions"),
-    # One question for each fold. At two levels, the stacked learners of the two folds are asked, both
+    ("options", "n_predictions"),
+    # One prediction for each fold. At two levels, the stacked learners of the two folds predict, both
     # stages of each, and the three stacked learners (two folds, all data) have two folds each.
     [({}, 3), ({"cv": "two_halves"}, 1), ({"cv": 2, "levels": 2}, 2 * 2 + 3 * 2)],
 )
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("own_splitter", [False, True])
-def test_nobody_is_asked_about_what_it_has_learned_from(
-    options, n_questions, grouped, own_splitter
-):
-    """Seen from the learner: sequences, or groups of them, are known or asked about, never both."""
+def test_no_learner_predicts_its_training_data(options, n_predictions, grouped, own_splitter):
+    """During fit, no learner predicts sequences, or groups of them, that it was trained on."""
     X, y = random_sequences(2, n_sequences=24)
     groups = np.arange(24) // 2 if grouped else np.arange(24)
     X = [np.column_stack([np.full(len(x), group), x]) for x, group in zip(X, groups, strict=True)]
@@ -172,16 +170,16 @@ def test_nobody_is_asked_about_what_it_has_learned_from(
         options["cv"] = (GroupKFold if grouped else KFold)(options["cv"])
     learner = StackedSequentialLearner(Watching(), window=(1, 1), random_state=0, **options)
     learner.fit(X, y, groups=groups if grouped else None)
-    assert len(Watching.overlaps) == n_questions
+    assert len(Watching.overlaps) == n_predictions
     assert not any(Watching.overlaps)
     learner.base_.predict_proba(X)
-    assert Watching.overlaps[-1]  # it would have been noticed
+    assert Watching.overlaps[-1]  # an overlap is recorded
 
 
 @pytest.mark.parametrize(
     "estimator", [LogisticRegression(), LinearChainCRF(c2=0.3), LinearSVC(random_state=0)]
 )
-def test_without_a_window_it_is_the_base_learner_bit_for_bit(estimator):
+def test_without_a_window_results_equal_those_of_the_base_learner(estimator):
     X, y = random_sequences()
     weights = np.linspace(0.5, 2.0, len(X))
     stacked = StackedSequentialLearner(estimator, window=None)
@@ -223,23 +221,23 @@ def test_number_of_fits_of_two_levels_and_two_halves():
 
 @pytest.mark.parametrize(("n_labels", "per_distance"), [(2, 1), (3, 3), (4, 4)])
 @pytest.mark.parametrize("include_self", [True, False])
-def test_growth_of_the_features(n_labels, per_distance, include_self):
+def test_number_of_appended_features(n_labels, per_distance, include_self):
     X, y = random_sequences(n_labels)
     learner = StackedSequentialLearner(
         Counting(), cv=2, window=(3, 2), include_self=include_self, random_state=0
     ).fit(X, y)
-    grown = (3 + 2 + include_self) * per_distance + 3 + 2  # and the boundary indicators
-    assert learner.n_opinions_ == grown
-    assert Counting.calls[-1][1] == n_labels + grown
+    n_appended = (3 + 2 + include_self) * per_distance + 3 + 2  # and the boundary indicators
+    assert learner.n_opinions_ == n_appended
+    assert Counting.calls[-1][1] == n_labels + n_appended
     names = learner.get_feature_names_out()
-    assert len(names) == n_labels + grown
+    assert len(names) == n_labels + n_appended
     assert "__BOS__[-3]" in names
     assert "1?[+2]" in names
     assert ("1?" in names) == include_self
 
 
-def test_a_perfect_base_learner_is_heard():
-    """With opinions that are the truth, the second learner needs offset 0 only."""
+def test_second_learner_relies_on_a_perfect_base_learner():
+    """If the predictions of the first learner are correct, the second learner needs offset 0 only."""
     random = np.random.default_rng(1)
     y = [random.integers(0, 2, size=10) for _ in range(20)]
     X = [np.column_stack([random.normal(size=(10, 3)), labels]) for labels in y]
@@ -250,7 +248,7 @@ def test_a_perfect_base_learner_is_heard():
     assert abs(coef[-1]) > 3 * abs(coef[:-1]).max()
 
 
-# ----- what opinions are made of
+# ----- prediction scores
 
 
 def test_log_odds_and_margins():
@@ -266,7 +264,7 @@ def test_log_odds_and_margins():
 
 
 def windows_by_hand(columns, offsets, before, after):
-    """The appended columns, step by step."""
+    """Return the appended columns, computed step by step."""
     rows = []
     for begin, end in pairwise(offsets):
         for t in range(begin, end):
@@ -296,7 +294,7 @@ def test_the_second_learner_sees_clipped_standardised_windows():
     by_hand = np.hstack([sequences.matrix, windows_by_hand(columns, sequences.offsets, 2, 1)])
     reference = GaussianNB().fit(by_hand, np.concatenate(y))
     np.testing.assert_allclose(learner.labeler_.estimator_.theta_, reference.theta_, rtol=1e-9)
-    # Prediction: the opinions are those of the learner of all data, on the same scale.
+    # At prediction time the scores are those of the learner fitted on all data, on the same scale.
     base = IndependentLabeler(GaussianNB()).fit(X, y)
     new = np.clip(log_odds(np.concatenate(base.predict_proba(X))), -3, 3)
     extended = windows_by_hand((new - mean) / deviation, sequences.offsets, 2, 1)
@@ -308,7 +306,7 @@ def test_the_second_learner_sees_clipped_standardised_windows():
     )
 
 
-def test_plain_log_odds_without_standardising():
+def test_clipped_log_odds_without_standardisation():
     X, y = random_sequences(2)
     learner = StackedSequentialLearner(
         GaussianNB(), cv=3, window=(0, 0), clip=2.0, standardise=False, random_state=0
@@ -326,7 +324,7 @@ def test_plain_log_odds_without_standardising():
         (Tagger(None, LinearChainCRF(c2=0.5)), "log_odds"),
     ],
 )
-def test_kind_of_opinions(estimator, kind):
+def test_kind_of_prediction_scores(estimator, kind):
     X, y = random_sequences()
     learner = StackedSequentialLearner(estimator, cv=3, random_state=0).fit(X, y)
     assert learner.kind_ == kind
@@ -334,11 +332,11 @@ def test_kind_of_opinions(estimator, kind):
     assert hasattr(learner, "predict_proba") == (kind == "log_odds")
 
 
-def test_bare_votes():
+def test_learner_without_scores():
     from sklearn.neighbors import NearestCentroid
 
     class Votes(NearestCentroid):
-        predict_proba = decision_function = property()  # this one only predicts
+        predict_proba = decision_function = property()  # has only `predict`
 
     X, y = random_sequences()
     learner = StackedSequentialLearner(Votes(), cv=3, random_state=0).fit(X, y)
@@ -347,25 +345,25 @@ def test_bare_votes():
     assert not hasattr(learner, "predict_proba")
 
 
-def test_scores_have_no_unit():
-    """A learner whose scores are a thousand times larger says the same."""
+def test_margins_do_not_depend_on_the_scale_of_the_scores():
+    """A learner whose scores are 1024 times larger gives the same result."""
 
-    class Loud(LinearSVC):
+    class LargeScores(LinearSVC):
         def decision_function(self, X):
             return 1024 * super().decision_function(X)
 
     X, y = random_sequences()
     options = {"cv": 3, "random_state": 0}
     plain = StackedSequentialLearner(LinearSVC(), **options).fit(X, y)
-    loud = StackedSequentialLearner(Loud(), **options).fit(X, y)
-    assert plain.kind_ == loud.kind_ == "margin"
-    assert loud.scale_[0] == 1024 * plain.scale_[0]
-    assert np.array_equal(loud.scale_[1:], plain.scale_[1:])
-    assert np.array_equal(loud.labeler_.estimator_.coef_, plain.labeler_.estimator_.coef_)
+    large = StackedSequentialLearner(LargeScores(), **options).fit(X, y)
+    assert plain.kind_ == large.kind_ == "margin"
+    assert large.scale_[0] == 1024 * plain.scale_[0]
+    assert np.array_equal(large.scale_[1:], plain.scale_[1:])
+    assert np.array_equal(large.labeler_.estimator_.coef_, plain.labeler_.estimator_.coef_)
 
 
 @pytest.mark.parametrize("entry", LABELERS, ids=lambda entry: entry.id)
-def test_over_every_labeler(entry):
+def test_every_labeler_can_be_stacked(entry):
     X, y = random_sequences(3)
     learner = StackedSequentialLearner(clone(entry.estimator), cv=2, window=(1, 1), random_state=0)
     learner.fit(X, y)
@@ -380,18 +378,18 @@ def test_over_every_labeler(entry):
 # ----- folds
 
 
-def test_groups_that_make_no_folds():
+def test_invalid_groups_raise():
     X, y = random_sequences(2)
     groups = np.arange(12) // 4
     learner = StackedSequentialLearner(GaussianNB())
-    with pytest.raises(InputError, match="needs 5 groups at least, but there are 3"):
+    with pytest.raises(InputError, match="needs at least 5 groups, but there are 3"):
         learner.fit(X, y, groups=groups)
     with pytest.raises(InputError, match=r"groups has shape \(3,\) but X has 12 sequences"):
         learner.fit(X, y, groups=[1, 2, 3])
-    with pytest.raises(InputError, match="groups must be of one kind"):
+    with pytest.raises(InputError, match="groups must all be of one type"):
         learner.fit(X, y, groups=[None, *range(11)])
     learner.set_params(levels=2, cv=3)
-    with pytest.raises(InputError, match="cv=3 with levels=2 needs 5 groups at least"):
+    with pytest.raises(InputError, match="cv=3 with levels=2 needs at least 5 groups"):
         learner.fit(X, y, groups=groups)
 
 
@@ -406,17 +404,17 @@ def test_splitters_of_scikit_learn(cv, n_folds):
 
 
 @pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneGroupOut(), GroupKFold(3)])
-def test_splitters_that_miss_something(cv):
+def test_splitters_that_need_labels_groups_or_more_sequences_raise(cv):
     X, y = random_sequences(2)
-    with pytest.raises(InputError, match="cannot deal 12 sequences to folds"):
+    with pytest.raises(InputError, match="cannot split 12 sequences into folds"):
         StackedSequentialLearner(GaussianNB(), cv=cv).fit(X, y)
-    with pytest.raises(InputError, match="cannot deal 1 sequences to folds"):
+    with pytest.raises(InputError, match="cannot split 1 sequences into folds"):
         StackedSequentialLearner(GaussianNB(), cv=LeaveOneOut()).fit(X[:1], y[:1])
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0), LinearChainCRF()])
-def test_a_fold_that_lacks_a_class(estimator):
-    """The label 2 occurs in one sequence only: the fold that asks about it has never seen it."""
+def test_class_missing_from_the_training_part_of_a_fold(estimator):
+    """The label 2 occurs in one sequence only: the learner that predicts it has not seen the label."""
     X, y = random_sequences(2)
     y[0] = np.array([0, 1, 2, 2, 2, 2])
     X = [np.column_stack([x, labels == 2]) + 0.01 for x, labels in zip(X, y, strict=True)]
@@ -426,7 +424,7 @@ def test_a_fold_that_lacks_a_class(estimator):
     assert [len(p) for p in learner.predict(X)] == [len(x) for x in X]
 
 
-def test_a_fold_with_one_class_only():
+def test_only_one_class_in_the_training_part_of_a_fold():
     X, y = random_sequences(2, n_sequences=4)
     y = [np.zeros(len(labels), dtype=int) for labels in y]
     y[0][3:] = 1
@@ -436,7 +434,7 @@ def test_a_fold_with_one_class_only():
     assert learner.predict(X)[0].shape == (6,)
 
 
-def test_halves_may_lack_a_label():
+def test_label_missing_from_one_half():
     X, y = random_sequences(2)
     y[0] = np.full(6, 2)
     for seed in range(4):
@@ -462,21 +460,23 @@ def test_a_single_sequence_is_cut_into_pieces():
     assert nested.predict(one).shape == labels.shape
 
 
-def test_bad_parameters_and_data_say_so():
+def test_bad_parameters_and_data_raise():
     X, y = random_sequences(2, n_sequences=3)
-    with pytest.raises(InputError, match="cv=5 needs 5 sequences at least, but there are 3"):
+    with pytest.raises(InputError, match="cv=5 needs at least 5 sequences, but there are 3"):
         StackedSequentialLearner(GaussianNB()).fit(X, y)
-    with pytest.raises(InputError, match="must hold each sequence once"):
+    with pytest.raises(InputError, match="must have each sequence in exactly one test part"):
         StackedSequentialLearner(GaussianNB(), cv=ShuffleSplit(2, test_size=1)).fit(X, y)
     for window in [(1,), (1, -1), (0.5, 1), ("a", 1), 5, "ab"]:
-        with pytest.raises(InputError, match="window must be two counts"):
+        with pytest.raises(
+            InputError, match="window must be the numbers of steps before and after"
+        ):
             StackedSequentialLearner(Counting(), cv=3, window=window).fit(X, y)
-    assert not Counting.calls  # before the work, not after it
-    with pytest.raises(InputError, match="levels=2 needs 7 sequences at least, but there are 3"):
+    assert not Counting.calls  # the error comes before any fit
+    with pytest.raises(InputError, match="levels=2 needs at least 7 sequences, but there are 3"):
         StackedSequentialLearner(GaussianNB(), levels=2).fit(X, y)
-    with pytest.raises(InputError, match=r"needs 2 groups at least.*give more data$"):
+    with pytest.raises(InputError, match=r"needs at least 2 groups.*give more data$"):
         StackedSequentialLearner(GaussianNB(), cv="two_halves").fit(X, y, groups=[0, 0, 0])
-    with pytest.raises(InputError, match="leaves nothing to look at"):
+    with pytest.raises(InputError, match="is an empty window"):
         StackedSequentialLearner(GaussianNB(), cv=3, window=(0, 0), include_self=False).fit(X, y)
     with pytest.raises(InputError, match="Ridge is a regressor"):
         StackedSequentialLearner(Ridge(), cv=3).fit(X, y)
@@ -489,21 +489,21 @@ def test_bad_parameters_and_data_say_so():
     assert fitted.get_feature_names_out(["a", "b"])[:3].tolist() == ["a", "b", "1?"]
 
 
-# ----- forms of data, determinism, speed
+# ----- input formats, determinism, parallelism
 
 
 def test_sparse_features_stay_sparse():
     X, y = random_sequences(3)
     seen = []
 
-    class Looking(LogisticRegression):
+    class RecordingSparsity(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
             seen.append(sp.issparse(X))
             return super().fit(X, y, sample_weight)
 
     sparse = [sp.csr_matrix(x) for x in X]
     options = {"cv": 3, "random_state": 0}
-    a = StackedSequentialLearner(Looking(tol=1e-8), **options).fit(sparse, y)
+    a = StackedSequentialLearner(RecordingSparsity(tol=1e-8), **options).fit(sparse, y)
     assert all(seen)
     assert len(seen) == 5
     b = StackedSequentialLearner(LogisticRegression(tol=1e-8), **options).fit(X, y)
@@ -512,7 +512,7 @@ def test_sparse_features_stay_sparse():
     )
 
 
-def test_words_and_names():
+def test_string_attributes_and_feature_names():
     X = [[["w=the"], ["w=dog"], ["w=barks"]], [["w=dogs"], ["w=bark"]]] * 4
     y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]] * 4
     learner = StackedSequentialLearner(
@@ -547,7 +547,7 @@ def test_log_probabilities_of_stacked_and_partly_known_labels():
     assert all(p[0] == labels[0] for p, labels in zip(best, y, strict=True))
 
 
-def test_weights_by_name():
+def test_top_features_have_names():
     X = [["Hi,", "see you", "--", "Ada"], ["Hello", "", "bye", "--", "Bob"]] * 4
     y = [["text", "text", "sig", "sig"], ["text", "text", "text", "sig", "sig"]] * 4
     lines = LineFeatures(features="basic")
@@ -574,7 +574,7 @@ def test_any_number_of_jobs_gives_the_same_bits():
 
 @pytest.mark.parametrize("estimator", [StructuredPerceptron(), SGDClassifier(loss="log_loss")])
 @pytest.mark.parametrize("options", [{}, {"window": None}, {"levels": 2}, {"cv": "two_halves"}])
-def test_our_seed_decides_for_learners_without_one(estimator, options):
+def test_learners_without_a_seed_get_one_from_random_state(estimator, options):
     X, y = random_sequences(2, n_sequences=20)
 
     def scores(seed, n_jobs=None):
@@ -601,14 +601,14 @@ def test_data_frames_keep_their_names():
 
 
 def test_fits_run_at_the_same_time():
-    """Two fits that wait for each other end only if they run together."""
+    """Two fits that wait for each other finish only if they run in parallel."""
     import threading
 
     barrier = threading.Barrier(2, timeout=20)
 
     class Waiting(GaussianNB):
         def fit(self, X, y, sample_weight=None):
-            if X.shape[0] < n_steps:  # the folds; not the learner of all data
+            if X.shape[0] < n_steps:  # the folds, not the learner fitted on all data
                 barrier.wait()
             return super().fit(X, y, sample_weight)
 
@@ -618,7 +618,7 @@ def test_fits_run_at_the_same_time():
     assert barrier.broken is False
 
 
-def test_seeds():
+def test_random_state_determines_the_folds():
     X, y = random_sequences(2, n_sequences=20)
 
     def scale(seed):
@@ -634,9 +634,9 @@ def test_levels_are_nested_stacking():
     two = StackedSequentialLearner(GaussianNB(), cv=KFold(3), levels=2, window=(1, 1)).fit(X, y)
     below = StackedSequentialLearner(GaussianNB(), cv=KFold(3), window=(1, 1))
     data = two._read_training(X, y, None, None)
-    opinion, base = two._cross_validate(data, below)
+    scores, base = two._cross_validate(data, below)
     assert same(base.predict_proba(X), two.base_.predict_proba(X))
-    extended = two._extend(data.X, opinion)
+    extended = two._extend(data.X, scores)
     by_hand = IndependentLabeler(GaussianNB()).fit(extended, y)
     assert np.array_equal(two.labeler_.estimator_.theta_, by_hand.estimator_.theta_)
 
@@ -653,7 +653,7 @@ def test_weights_per_step_and_per_sequence():
     assert not same(a, learner.fit(X, y, sample_weight=per_step).predict_proba(X))
 
 
-# ----- what it is for
+# ----- accuracy
 
 
 @pytest.fixture(scope="module")
@@ -674,10 +674,10 @@ def test_stacking_helps_on_long_runs(partition):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_memm_gets_stuck_and_noise_helps_it(seed):
-    """Label bias on long runs: worse than no sequence model at all; swap noise breaks the trap.
+def test_memm_suffers_from_label_bias_and_swap_noise_helps(seed):
+    """Label bias makes an MEMM worse than independent labels on long runs; swap noise reduces it.
 
-    So it is with weak features and frequent false bursts; with stronger ones it depends on the data drawn.
+    This holds for weak features and frequent false bursts; with stronger features it depends on the seed.
     """
     data = make_partition_sequences(160, signal=0.18, burst_rate=0.9, random_state=seed)
     X, y, X_test, y_test = data.data[:100], data.target[:100], data.data[100:], data.target[100:]
@@ -690,12 +690,12 @@ def test_memm_gets_stuck_and_noise_helps_it(seed):
     memm = error(MEMM(LogisticRegression()), X, y)
     assert memm > independent
     assert error(MEMM(LogisticRegression()), noisy.X, noisy.y) < 0.9 * memm
-    # Without order there is nothing to disturb.
+    # Swapping steps does not change what an independent labeler learns.
     undisturbed = error(IndependentLabeler(LogisticRegression(tol=1e-10)), noisy.X, noisy.y)
     assert undisturbed == pytest.approx(independent, abs=1e-12)
 
 
-def test_a_crf_makes_use_of_order(partition):
+def test_crf_is_better_than_independent_labels(partition):
     X, y, X_test, y_test = partition
     independent = IndependentLabeler(LogisticRegression()).fit(X, y)
     crf = LinearChainCRF(c2=0.5).fit(X, y)
@@ -707,5 +707,5 @@ def test_stacked_crf_and_perceptron_on_long_runs(partition):
     for base in (LinearChainCRF(c2=0.5), StructuredPerceptron(random_state=0)):
         alone = clone(base).fit(X, y).predict(X_test)
         stacked = StackedSequentialLearner(base, random_state=0).fit(X, y).predict(X_test)
-        # No worse than a step in a hundred: the chain already has what the window brings.
+        # At most 1 % worse: the chain already uses what the window adds.
         assert token_accuracy(y_test, stacked) > token_accuracy(y_test, alone) - 0.01

@@ -1,7 +1,7 @@
-"""The chain models on real text, next to CRFsuite on the same attributes.
+"""The chain models on real text, compared with CRFsuite on the same attributes.
 
-Targets: CRFsuite's L-BFGS stands at 13,156.5 after 100 iterations with span F1 93.63; its averaged
-perceptron at 93.49.
+Targets: CRFsuite's L-BFGS reaches the objective 13,156.5 after 100 iterations, with span F1 93.63; its
+averaged perceptron reaches 93.49.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def train_crfsuite(tmp_path, X, y, algorithm, **params):
     return tagger
 
 
-def adopt(tagger, X, y):
-    """A LinearChainCRF with the peer's weights, as its `info()` prints them (six decimals)."""
+def copy_weights(tagger, X, y):
+    """Return a LinearChainCRF with the weights of CRFsuite, as its `info()` gives them (six decimals)."""
     info = tagger.info()
     model = LinearChainCRF(max_iter=1, boundary=False)
     with pytest.warns(match="max_iter"):
@@ -91,7 +91,7 @@ def objective(model, X, y, c1, c2):
 def test_marginals_and_paths_with_the_weights_of_crfsuite(conll, tmp_path):
     X, y = conll["train"]
     tagger = train_crfsuite(tmp_path, X, y, "lbfgs", c2=1.0, max_iterations=30)
-    model = adopt(tagger, X, y)
+    model = copy_weights(tagger, X, y)
     X_test, _ = conll["test"]
     marginals = model.predict_proba(X_test)
     worst = 0.0
@@ -111,7 +111,7 @@ def test_l1_reaches_the_objective_of_crfsuite(conll, tmp_path):
     tagger = train_crfsuite(
         tmp_path, X, y, "lbfgs", c1=0.1, c2=0.1, max_iterations=300, epsilon=1e-6, delta=1e-7
     )
-    theirs, n_theirs = objective(adopt(tagger, X, y), X, y, 0.1, 0.1)
+    theirs, n_theirs = objective(copy_weights(tagger, X, y), X, y, 0.1, 0.1)
     ours = LinearChainCRF(c1=0.1, c2=0.1, boundary=False, n_jobs=2).fit(X, y)
     n_ours = np.count_nonzero(ours.coef_.data) + np.count_nonzero(ours.transitions_)
     assert ours.objective_ == pytest.approx(objective(ours, X, y, 0.1, 0.1)[0], rel=1e-9)
@@ -126,7 +126,7 @@ def test_f1_of_the_perceptron(conll):
     assert token_accuracy(y, model.predict(X)) >= 0.955
 
 
-def test_threads_do_not_change_a_bit(conll, monkeypatch):
+def test_results_are_bitwise_identical_for_any_number_of_threads(conll, monkeypatch):
     X, y = conll["train"][0][:2000], conll["train"][1][:2000]
     sequences = SequenceVectorizer().fit_transform(X)
     counts = count_parallel_tasks(monkeypatch)

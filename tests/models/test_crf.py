@@ -19,7 +19,7 @@ from seqlab.learning import Monitor
 
 @pytest.fixture(scope="module")
 def chunks():
-    """A small language of phrases: B-N I-N O B-V."""
+    """Sequences of noun and verb phrases with the tags B-N, I-N, B-V and O."""
     random = np.random.default_rng(3)
     X, y = [], []
     for _ in range(40):
@@ -45,7 +45,7 @@ def one_step_data(seed=0, n=120, d=4, k=3):
 
 
 @pytest.mark.parametrize("c2", [0.05, 1.0])
-def test_sequences_of_one_step_are_multinomial_logistic_regression(c2):
+def test_sequences_of_one_step_equal_multinomial_logistic_regression(c2):
     X, y = one_step_data()
     crf = LinearChainCRF(c2=c2, boundary=False, tol=1e-13).fit(
         [x[None] for x in X], [[v] for v in y]
@@ -58,7 +58,7 @@ def test_sequences_of_one_step_are_multinomial_logistic_regression(c2):
     np.testing.assert_allclose(proba, lr.predict_proba(X), atol=1e-6)
 
 
-def test_free_boundary_weights_are_an_intercept():
+def test_unpenalized_boundary_weights_equal_an_intercept():
     X, y = one_step_data(1)
     sequences = [x[None] for x in X]
     crf = LinearChainCRF(c2=0.5, boundary="unpenalized", tol=1e-9).fit(sequences, [[v] for v in y])
@@ -87,13 +87,13 @@ def test_l1_objective_is_the_penalised_loss_and_lies_between_its_bounds(chunks):
     w = weights(sparse)
     loss = -sparse.sequence_log_proba(X, y).sum()
     assert sparse.objective_ == pytest.approx(loss + 0.1 * abs(w).sum() + 0.2 * (w**2).sum())
-    # The penalty can only raise the optimum, by at most what it costs at the optimum without it.
+    # The penalty can only raise the optimum, by at most its value at the optimum without it.
     highest = smooth.objective_ + 0.1 * abs(weights(smooth)).sum()
     assert smooth.objective_ + 1e-3 < sparse.objective_ < highest - 1e-3
     assert np.count_nonzero(w) < np.count_nonzero(weights(smooth))
 
 
-def test_tol_is_kept(chunks):
+def test_objective_is_within_tol_of_the_optimum(chunks):
     best = LinearChainCRF(c2=0.2, tol=1e-13).fit(*chunks).objective_
     for tol in (1e-1, 1e-3, 1e-6):
         model = LinearChainCRF(c2=0.2, tol=tol).fit(*chunks)
@@ -111,7 +111,7 @@ def test_c1_makes_weights_zero(chunks):
     assert sizes[0] > sizes[1] > sizes[2]
 
 
-def test_parameters_are_those_seen_in_training(chunks):
+def test_weights_exist_for_pairs_seen_in_training(chunks):
     X, y = chunks
     limited = LinearChainCRF().fit(X, y)
     assert sp.issparse(limited.coef_)
@@ -129,8 +129,8 @@ def test_parameters_are_those_seen_in_training(chunks):
     assert not bare.end_.any()
 
 
-def test_edge_features_see_what_transitions_alone_cannot():
-    # The next label repeats the last one where the step says "same", else it changes.
+def test_edge_features_learn_transitions_that_depend_on_the_observation():
+    # A label equals the previous one if the step has the feature "same", else it changes.
     random = np.random.default_rng(0)
     X, y = [], []
     for _ in range(60):
@@ -181,7 +181,7 @@ def test_constraints(chunks):
         model.predict(hard, constraints="IOB3")
 
 
-def test_errors_count_sequences_over_all_blocks():
+def test_errors_give_the_sequence_index_across_blocks():
     random = np.random.default_rng(0)
     X = [random.normal(size=(50, 2)) for _ in range(3000)]
     model = LinearChainCRF().fit(X[:20], [list("abcdefghij" * 5)] * 20)
@@ -205,13 +205,13 @@ def test_partial_labels(chunks):
     partial = LinearChainCRF(c2=0.1).fit(X, half)
     assert partial.classes_.tolist() == full.classes_.tolist()
     assert partial.score(X, y) > full.score(X, y) - 0.1
-    # The probability of what is known sums over the labelings that agree.
+    # The probability of partial labels is the sum over the labelings that agree with them.
     known = full.sequence_log_proba(X[:1], [[None, *y[0][1:]]])[0]
     parts = [full.sequence_log_proba(X[:1], [[label, *y[0][1:]]])[0] for label in full.classes_]
     assert known == pytest.approx(np.logaddexp.reduce(parts))
 
 
-def test_class_weight_moves_the_balance():
+def test_class_weight_changes_the_recall():
     X, y = make_hmm_sequences(60, 30, n_labels=3, n_observations=3, po=0.5, ko=2, pl=0.6, kl=2,
                               preset=None, random_state=0, return_X_y=True)  # fmt: skip
     labels = [np.where(np.asarray(v) == 0, "rare", "other") for v in y]
@@ -242,7 +242,7 @@ def test_weights_set_by_hand_are_used(chunks):
     assert (model.predict(X[:1])[0] == model.classes_[2]).all()
 
 
-def test_does_not_pass_the_ceiling_of_its_data():
+def test_accuracy_is_below_the_bayes_ceiling():
     bunch = make_hmm_sequences(200, 50, preset="transition", random_state=1)
     model = LinearChainCRF(c2=0.1).fit(bunch.data[:100], bunch.target[:100])
     score = model.score(bunch.data[100:], bunch.target[100:])
@@ -251,14 +251,14 @@ def test_does_not_pass_the_ceiling_of_its_data():
     assert window_1 + 0.1 < score <= full + 0.02
 
 
-def test_warns_when_iterations_run_out(chunks):
+def test_warns_at_max_iter(chunks):
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         model = LinearChainCRF(max_iter=2).fit(*chunks)
     assert model.n_iter_ == 2
     assert not model.converged_
 
 
-def test_a_failed_fit_or_an_early_interrupt_leaves_no_trace(chunks, monkeypatch):
+def test_a_failed_or_interrupted_fit_keeps_the_earlier_model(chunks, monkeypatch):
     X, y = chunks
     model = LinearChainCRF().fit(X, y)
     before = model.predict(X)
@@ -276,7 +276,7 @@ def test_a_failed_fit_or_an_early_interrupt_leaves_no_trace(chunks, monkeypatch)
     assert all((a == b).all() for a, b in zip(before, model.predict(X), strict=True))
 
 
-def test_weights_of_the_wrong_shape_are_an_error_not_a_crash(chunks):
+def test_weights_of_the_wrong_shape_raise(chunks):
     X, y = chunks
     model = LinearChainCRF().fit(X, y)
     model.coef_ = model.coef_[:, :2]
@@ -284,7 +284,7 @@ def test_weights_of_the_wrong_shape_are_an_error_not_a_crash(chunks):
         model.predict(X)
 
 
-def test_hopeless_scales_are_not_called_converged():
+def test_extreme_feature_scales_are_not_reported_as_converged():
     X, y = one_step_data(2)
     X = X * np.array([1.0, 1.0, 1.0, 1e20])
     with pytest.warns(ConvergenceWarning, match="feature 3 has values up to"):
@@ -292,11 +292,13 @@ def test_hopeless_scales_are_not_called_converged():
     assert not model.converged_
 
 
-def test_constraints_of_another_scheme_are_refused(chunks):
+def test_constraints_of_another_scheme_raise(chunks):
     model = LinearChainCRF().fit(*chunks)
     with pytest.raises(InputError, match="another scheme"):
         model.predict(chunks[0], constraints="IOBES")
-    with pytest.raises(InputError, match=r"do not follow IOB1: B-. after .* is not allowed there"):
+    with pytest.raises(
+        InputError, match=r"do not follow IOB1: B-. after .* is not allowed, but was"
+    ):
         model.predict(chunks[0], constraints="IOB1")
     with pytest.raises(InputError, match="X has 40 sequences but constraints has 1"):
         model.predict(chunks[0], constraints=[[None]])
@@ -330,7 +332,7 @@ def test_extreme_scores_stay_finite():
 
 @pytest.mark.parametrize("options", [{}, {"c1": 0.1}, {"boundary": "unpenalized"}])
 @pytest.mark.parametrize("n_sequences", [20, 400])
-def test_one_label_is_learnt_without_a_word(options, n_sequences):
+def test_a_single_label_is_learned_without_warnings(options, n_sequences):
     random = np.random.default_rng(0)
     X = [random.normal(size=(30, 20)) for _ in range(n_sequences)]
     model = LinearChainCRF(**options).fit(X, [["a"] * 30] * n_sequences)
@@ -338,7 +340,7 @@ def test_one_label_is_learnt_without_a_word(options, n_sequences):
     assert set(model.predict(X[:1])[0]) == {"a"}
 
 
-def test_verbose_speaks_on_standard_error_only(chunks, capfd):
+def test_verbose_writes_to_standard_error_only(chunks, capfd):
     LinearChainCRF(verbose=True).fit(*chunks)
     out, err = capfd.readouterr()
     assert out == ""
@@ -346,7 +348,7 @@ def test_verbose_speaks_on_standard_error_only(chunks, capfd):
     assert "objective" in err
 
 
-def test_interrupt_inside_an_evaluation(chunks, monkeypatch):
+def test_interrupt_during_an_evaluation(chunks, monkeypatch):
     from seqlab.learning import PenalisedObjective
 
     evaluate, calls = PenalisedObjective.loss_gradient, []
@@ -374,7 +376,7 @@ def test_monitor_history_has_equal_lengths():
     assert {len(v) for v in monitor.history.values()} == {3}
 
 
-def test_a_model_stored_before_a_parameter_existed():
+def test_load_a_model_stored_before_a_parameter_existed():
     crf = LinearChainCRF(c2=0.5, max_iter=5).fit([[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]])
     state = crf.__getstate__()
     del state["class_weight"]
@@ -387,7 +389,7 @@ def test_a_model_stored_before_a_parameter_existed():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
-def test_a_warm_start_is_an_iteration(monkeypatch, max_iter):
+def test_a_warm_start_counts_as_an_iteration(monkeypatch, max_iter):
     monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term: True)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(8, 4)) for _ in range(30)]
@@ -396,7 +398,7 @@ def test_a_warm_start_is_an_iteration(monkeypatch, max_iter):
     assert crf.n_iter_ == max_iter
 
 
-def test_long_sequences_with_scores_per_step_are_scored_one_by_one(monkeypatch):
+def test_long_sequences_with_pairwise_scores_per_step_are_scored_singly(monkeypatch):
     from seqlab.models import chain_labeler
 
     blocks = []

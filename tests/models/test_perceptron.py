@@ -30,7 +30,7 @@ def example(seed, n_sequences=8, n_labels=3, n_features=6):
 
 
 def reference_perceptron(structure, X, codes, orders, decode):
-    """The perceptron of Collins (2002), with every weight vector stored."""
+    """Run the perceptron of Collins (2002); return last weights, their mean, and all weight vectors."""
     w = np.zeros(structure.n_params)
     vectors = []
     for order in orders:
@@ -45,7 +45,7 @@ def reference_perceptron(structure, X, codes, orders, decode):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.sampled_from([None, 1, 2, 3]))
-def test_lazy_average_is_the_explicit_average(seed, all_states, boundary, width):
+def test_lazy_average_equals_the_explicit_average(seed, all_states, boundary, width):
     X, codes, random = example(seed)
     structure = ChainStructure.from_data(
         X, codes, 3, all_states=all_states, all_transitions=all_states, boundary=boundary
@@ -76,7 +76,7 @@ def separable(seed=0, n_sequences=30):
 
 
 def joint_features(x, labels, n_labels):
-    """Sums of feature values per label, and counts of label pairs."""
+    """Return the sums of feature values per label, and the counts of label pairs."""
     per_label, pairs = np.zeros((n_labels, x.shape[1])), np.zeros((n_labels, n_labels))
     np.add.at(per_label, labels, x)
     np.add.at(pairs, (labels[:-1], labels[1:]), 1.0)
@@ -84,7 +84,7 @@ def joint_features(x, labels, n_labels):
 
 
 def count_mistakes(X, y, n_passes, update):
-    """Mistakes of a perceptron that finds the best labeling by enumeration; ties go to the first."""
+    """Count the mistakes of a perceptron that decodes by enumeration; ties go to the first labeling."""
     w, n_mistakes = 0.0, 0
     for _ in range(n_passes):
         for x, gold in zip(X, y, strict=True):
@@ -98,7 +98,7 @@ def count_mistakes(X, y, n_passes, update):
 
 
 def mistake_bound(X, y):
-    """(R / margin)² of Novikoff (1962) and Collins (2002), with the largest possible margin.
+    """Return (R / margin)² of Novikoff (1962) and Collins (2002), with the largest possible margin.
 
     The margin is the distance of the origin from the convex hull of all phi(x, gold) - phi(x, other).
     Non-negative least squares on these rows and a row of ones gives the nearest point up to scale.
@@ -115,18 +115,18 @@ def mistake_bound(X, y):
     shares, _ = nnls(rows, np.append(np.zeros(differences.shape[1]), 1.0))
     margin = np.linalg.norm(shares @ differences) / shares.sum()
     nearest = shares @ differences / shares.sum()
-    assert (differences @ nearest).min() == pytest.approx(margin**2)  # it separates, by this margin
+    assert (differences @ nearest).min() == pytest.approx(margin**2)  # separable with this margin
     radius = np.linalg.norm(differences, axis=1).max()
     return (radius / margin) ** 2
 
 
 def indicator_steps():
-    """Sequences of one step with a feature of their own: nothing learned on one helps another."""
+    """Return sequences of one step, each with its own feature: one does not help to label another."""
     return [row[None] for row in np.eye(12)], [np.array([1 + i % 2 if i else 0]) for i in range(12)]
 
 
 def cycles():
-    """The feature of step 0 gives its label; only the label pair gives that of step 1."""
+    """Return sequences of two steps: a feature determines the first label, the first label the second."""
     first = np.arange(9) % 3
     X = [np.vstack([np.eye(3)[label], np.zeros(3)]) for label in first]
     return X, [np.array([label, (label + 1) % 3]) for label in first]
@@ -148,7 +148,7 @@ def test_mistakes_stay_below_the_bound_for_separable_data(data):
     n_mistakes, bound = sum(model.history_["n_updates"]), mistake_bound(X, y)
     assert bound / 3 <= n_mistakes <= bound
     assert n_mistakes == count_mistakes(X, y, 50, lambda gold, found: gold - found)
-    # Wrong updates that the bound catches: without the gold labeling, without the label pairs.
+    # Wrong updates exceed the bound: without the gold labeling, without the label pairs.
     assert count_mistakes(X, y, 50, lambda gold, found: -found) > bound
     if data is cycles:
         states_only = np.arange(18) < 9
@@ -180,7 +180,7 @@ def test_every_weight_vector_votes():
     np.testing.assert_allclose(np.average(weights, axis=0, weights=model.survival_), average)
 
 
-def test_two_labels_one_step_is_the_binary_perceptron():
+def test_two_labels_and_one_step_equal_the_binary_perceptron():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 4))
     y = (X @ random.normal(size=4) + 0.3 * random.normal(size=60) > 0).astype(int)
@@ -195,7 +195,7 @@ def test_two_labels_one_step_is_the_binary_perceptron():
     np.testing.assert_allclose(model.coef_[1] - model.coef_[0], w)
 
 
-def test_the_seed_decides_the_weights():
+def test_the_seed_determines_the_weights():
     X, y = separable(1)
     fits = [StructuredPerceptron(max_iter=2, random_state=s).fit(X, y).coef_ for s in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0].toarray(), fits[1].toarray())
@@ -210,7 +210,7 @@ def test_a_beam_of_all_labels_is_exact():
     np.testing.assert_array_equal(exact.transitions_, wide.transitions_)
 
 
-def test_early_update_stops_at_the_step_where_gold_leaves_the_beam():
+def test_early_update_stops_when_the_gold_label_leaves_the_beam():
     # One sequence, beam width 1, zero weights: ties go to label 0, so gold label 1 leaves the beam at step 0
     # and only that step is updated.
     X = Sequences(sp.csr_matrix(np.eye(3)), [0, 3])

@@ -1,4 +1,4 @@
-"""Part-of-speech tags of real web text, out of the box."""
+"""Part-of-speech tags of web text with default features."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A second structure, small and readable: a star whose first position is joined to all others.
+"""A second, simple structure: a star whose first position is connected to all others.
 
-It proves that learners need nothing of a chain. Weights: one per (feature, label), then one per (label of the
+It shows that learners do not depend on chains. Weights: one per (feature, label), then one per (label of the
 first position, label of another position).
 """
 

@@ -1,4 +1,4 @@
-"""Chains: scores are inner products of weights and joint features, for every kind of parameter."""
+"""Chains: scores equal inner products of weights and joint features, for every kind of weight."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def scores_of(bound, w, source=None):
     return bound.scores(source, bound.block(0, len(bound.X)))
 
 
-def brute_features(structure, X, codes):
-    """phi(x, y) of all sequences together, from the definition."""
+def features_by_definition(structure, X, codes):
+    """Return the sum of phi(x, y) over all sequences, computed from the definition."""
     L, dense = structure.n_labels, X.matrix.toarray()
     phi = np.zeros(structure.n_params)
     state, edge = structure.state, structure.edge
@@ -53,13 +53,13 @@ def brute_features(structure, X, codes):
     for first, last in itertools.pairwise(X.offsets):
         for t in range(first, last):
             for f in range(X.n_features):
-                where = place(state, f, codes[t], "state")
-                if where is not None:
-                    phi[where] += dense[t, f]
+                index = place(state, f, codes[t], "state")
+                if index is not None:
+                    phi[index] += dense[t, f]
                 if edge is not None and t > first:
-                    where = place(edge, f, codes[t - 1] * L + codes[t], "edge")
-                    if where is not None:
-                        phi[where] += dense[t, f]
+                    index = place(edge, f, codes[t - 1] * L + codes[t], "edge")
+                    if index is not None:
+                        phi[index] += dense[t, f]
             if t > first:
                 number = structure.transition_index[codes[t - 1], codes[t]]
                 if number >= 0:
@@ -73,7 +73,7 @@ def brute_features(structure, X, codes):
 @pytest.mark.parametrize(
     "options", OPTIONS, ids=lambda o: "-".join(k for k, v in o.items() if v) or "none"
 )
-def test_score_is_weights_times_joint_features(options):
+def test_score_equals_weights_times_joint_features(options):
     X, codes, random = example()
     structure = ChainStructure.from_data(X, codes, 3, **options)
     bound = structure.bind(X)
@@ -82,7 +82,7 @@ def test_score_is_weights_times_joint_features(options):
     for labels in (codes, other):
         phi = bound.joint_features(labels)
         np.testing.assert_allclose(
-            np.asarray(phi.sum(axis=0)).ravel(), brute_features(structure, X, labels)
+            np.asarray(phi.sum(axis=0)).ravel(), features_by_definition(structure, X, labels)
         )
         np.testing.assert_allclose(phi @ w, path_scores(scores_of(bound, w), labels))
         np.testing.assert_allclose(bound.inner_products(labels, w), phi @ w)
@@ -147,7 +147,7 @@ def test_emit_and_scatter_are_transposes_on_any_pattern(seed):
         assert (residual * unary).sum() == pytest.approx(out @ weights)
 
 
-def test_loss_and_previous():
+def test_loss_and_previous_codes():
     X, codes, _ = example()
     bound = ChainStructure.from_data(X, codes, 3).bind(X)
     wrong = codes.copy()
@@ -173,7 +173,7 @@ def test_loss_augmented_argmax_by_enumeration():
         np.testing.assert_array_equal(found, every[np.argmax(values)])
 
 
-def test_scores_from_functions_and_kernel_coefficients_are_those_of_the_weights():
+def test_scores_from_functions_and_kernel_coefficients_equal_those_from_weights():
     X, codes, random = example()
     bound = ChainStructure.from_data(X, codes, 3, all_states=True).bind(X)
     w = random.normal(size=bound.n_params)
@@ -191,7 +191,7 @@ def test_scores_from_functions_and_kernel_coefficients_are_those_of_the_weights(
         np.testing.assert_array_equal(found.start, expected.start)
 
 
-def test_products_have_the_same_bits_for_any_split_of_the_rows():
+def test_products_are_bitwise_identical_for_any_split_of_the_rows():
     random = np.random.default_rng(0)
     a, b = random.normal(size=(50, 300)), random.normal(size=(300, 7))
     whole = matmul(a, b)
@@ -201,7 +201,7 @@ def test_products_have_the_same_bits_for_any_split_of_the_rows():
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_blocks_cover_all_sequences_and_bound_the_memory():
+def test_blocks_cover_all_sequences_with_bounded_memory():
     X, codes, _ = example(lengths=(5, 4, 3, 9, 1))
     bound = BoundChain(ChainStructure.from_data(X, codes, 3), X)
     blocks = list(bound.blocks(max_doubles=30))

@@ -1,4 +1,4 @@
-"""Weights laid out for prediction against the plain matrix product."""
+"""Emission tables compared with the matrix product."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from seqlab.structures.chain.emission import EmissionTable
 
 
 def random_coef(rng, n_labels, n_features):
-    """Weights of features that go with none, few, some or all labels."""
+    """Return features with weights for none, few, some or all labels."""
     share = rng.choice([0.0, 1.5 / n_labels, 0.1, 0.3, 1.0], size=n_features)
     present = rng.random((n_labels, n_features)) < share
     return sp.csc_matrix(np.where(present, rng.normal(size=present.shape), 0.0))
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 5, 22, 40, 130])
-def test_scores_are_the_product(n_labels):
+def test_scores_equal_the_matrix_product(n_labels):
     rng = np.random.default_rng(n_labels)
     coef = random_coef(rng, n_labels, 300)
     values = np.where(rng.random((200, 300)) < 0.08, rng.normal(size=(200, 300)), 0.0)
@@ -31,13 +31,13 @@ def test_scores_are_the_product(n_labels):
     assert table.emit(60, 60).shape == (0, n_labels)
 
 
-def test_nothing_to_score():
+def test_data_without_entries_or_steps():
     coef = random_coef(np.random.default_rng(0), 4, 10)
     assert not EmissionTable(coef, sp.csr_matrix((3, 10))).emit(0, 3).any()
     assert EmissionTable(coef, sp.csr_matrix((0, 10))).emit(0, 0).shape == (0, 4)
 
 
-def test_more_labels_than_a_line_can_name(monkeypatch):
+def test_more_labels_than_a_line_can_store(monkeypatch):
     from seqlab.data.sequences import Sequences
 
     rng = np.random.default_rng(1)

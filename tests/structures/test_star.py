@@ -1,4 +1,4 @@
-"""The border between learners and structures, proved with a second structure by enumeration."""
+"""The interface between learners and structures, tested on a second structure by enumeration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def problem(seed=0, n_samples=6, sizes=(1, 2, 4)):
 
 
 def labelings(bound, i):
-    """Every labeling of a sample, with its features."""
+    """Return every labeling of a sample, and its features."""
     n_positions = int(bound.X.offsets[i + 1] - bound.X.offsets[i])
     every = np.array(list(itertools.product(range(N_LABELS), repeat=n_positions)))
     sample = np.array([i])

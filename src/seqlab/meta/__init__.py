@@ -1,1 +1,1 @@
-"""Learners over learners: any classifier step by step, features and labeler as one."""
+"""Meta-estimators: classifiers for single steps, stacking, and features with a labeler as one estimator."""

@@ -1,15 +1,15 @@
-"""What a stacked learner is told about the first learner's opinion: scores, windows, standardised columns.
+"""Features of the second learner in stacking, computed from the prediction scores of the first one.
 
-For each step u and label c a number g(u, c) says how much the first learner prefers c there:
+The prediction score g(u, c) of step u and label c is
 
 * from probabilities, the log-odds ``log p_c / (1 - p_c)``;
 * from scores (max-marginals, decision values), the margin ``s_c - max_{c' != c} s_c'``, divided by the
   root mean square of all margins, because scores have no unit;
-* from bare predictions, 1 and -1.
+* from labels alone, 1 for the predicted label and -1 for the others.
 
-Two labels need one column (the second is its negative). Numbers are clipped, then standardised, so that a
-penalty treats them like any other feature. The row of step t gets ``g(t - h), ..., g(t + f)`` with zeros
-outside the sequence (the mean of a standardised column) and, for each distance, a column that is 1 there.
+Two labels need one column (the second is its negative). Scores are clipped, then standardised, so that a
+penalty treats them like any other feature. The row of step t gets ``g(t - h), ..., g(t + f)``. Outside the
+sequence these are 0 (the mean of a standardised column), and an indicator column for each distance is 1.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from seqlab.features.window import Window
 Floats = NDArray[np.float64]
 
 
-class Opinion(NamedTuple):
-    """What a labeler says about each step.
+class StepScores(NamedTuple):
+    """Prediction scores of a labeler for each step.
 
     Attributes
     ----------
     kind : {"log_odds", "margin", "vote"}
     values : array of shape (n_steps, n_labels)
-        One column per class of the whole problem; not clipped, maybe infinite.
+        One column per class of the whole problem; not clipped, may be infinite.
     """
 
     kind: str
     values: Floats
 
 
-def opinion_of(labeler: Any, X: Sequences, classes: NDArray[Any]) -> Opinion:
-    """Ask a fitted labeler about every step, its columns put in the order of ``classes``.
+def score_steps(labeler: Any, X: Sequences, classes: NDArray[Any]) -> StepScores:
+    """Return the prediction scores of a fitted labeler, with columns in the order of ``classes``.
 
-    A class that the labeler has never seen is impossible for it.
+    A class that the labeler has not seen in training gets probability 0, or score ``-inf``.
     """
     if hasattr(labeler, "predict_proba"):
         kind, known, impossible = "log_odds", labeler.predict_proba(X), 0.0
@@ -53,29 +53,29 @@ def opinion_of(labeler: Any, X: Sequences, classes: NDArray[Any]) -> Opinion:
     else:
         labels = np.concatenate([classes[:0], *labeler.predict(X)])
         votes = labels[:, None] == classes
-        return Opinion("vote", np.where(votes, 1.0, -1.0))
+        return StepScores("vote", np.where(votes, 1.0, -1.0))
     table = np.full((X.n_steps, classes.size), impossible)
     table[:, np.searchsorted(classes, labeler.classes_)] = np.concatenate(
         [np.zeros((0, len(labeler.classes_))), *known]
     )
-    return Opinion(kind, log_odds(table) if kind == "log_odds" else margins(table))
+    return StepScores(kind, log_odds(table) if kind == "log_odds" else margins(table))
 
 
-def certain_opinion(kind: str, label: Any, n_steps: int, classes: NDArray[Any]) -> Opinion:
-    """The opinion of one who has only ever seen one label."""
+def score_single_label(kind: str, label: Any, n_steps: int, classes: NDArray[Any]) -> StepScores:
+    """Return the prediction scores of a learner that was trained on one label only."""
     certainty = 1.0 if kind == "vote" else np.inf
     row = np.where(classes == label, certainty, -certainty)
-    return Opinion(kind, np.tile(row, (n_steps, 1)))
+    return StepScores(kind, np.tile(row, (n_steps, 1)))
 
 
 def log_odds(probabilities: Floats) -> Floats:
-    """``log p / (1 - p)``, infinite where a label is certain or impossible."""
+    """Return ``log p / (1 - p)``, which is infinite if p is 0 or 1."""
     with np.errstate(divide="ignore"):
         return np.log(probabilities) - np.log1p(-np.minimum(probabilities, 1.0))
 
 
 def margins(scores: Floats) -> Floats:
-    """Each score less the best of the others, shape (n_steps, n_labels); infinite without others."""
+    """Return each score minus the best of the others, shape (n_steps, n_labels); infinite without others."""
     n_steps, n_labels = scores.shape
     if n_labels < 2:
         return np.full(scores.shape, np.inf)
@@ -86,18 +86,18 @@ def margins(scores: Floats) -> Floats:
     rival[rows, winner] = second[:, 0]
     with np.errstate(invalid="ignore"):
         found = scores - rival
-    return np.where(np.isnan(found), -np.inf, found)  # impossible beside impossible
+    return np.where(np.isnan(found), -np.inf, found)  # -inf minus -inf is NaN
 
 
-class OpinionScale(NamedTuple):
-    """How opinions become columns; learned from cross-validated opinions on the training data.
+class ScoreScaler(NamedTuple):
+    """Scale that turns prediction scores into feature columns; fitted on out-of-fold predictions.
 
     Attributes
     ----------
     unit : float
-        What margins are divided by.
+        Divisor of the margins.
     mean, deviation : arrays of shape (n_columns,)
-        Of the clipped columns.
+        Mean and standard deviation of the clipped columns.
     """
 
     unit: float
@@ -105,43 +105,43 @@ class OpinionScale(NamedTuple):
     deviation: Floats
 
     @classmethod
-    def learn(cls, opinion: Opinion, clip: float, *, standardise: bool) -> OpinionScale:
-        """Take the unit, the means and the deviations from an opinion."""
+    def fit(cls, scores: StepScores, clip: float, *, standardise: bool) -> ScoreScaler:
+        """Compute the unit, the means and the standard deviations of prediction scores."""
         unit = 1.0
-        if opinion.kind == "margin":
-            finite = opinion.values[np.isfinite(opinion.values)]
+        if scores.kind == "margin":
+            finite = scores.values[np.isfinite(scores.values)]
             unit = float(np.sqrt(np.mean(finite**2))) if finite.size else 1.0
             unit = unit or 1.0
-        n_columns = _n_columns(opinion.values.shape[1])
+        n_columns = _n_columns(scores.values.shape[1])
         plain = cls(unit, np.zeros(n_columns), np.ones(n_columns))
         if not standardise:
             return plain
-        columns = plain.columns(opinion, clip)
+        columns = plain.columns(scores, clip)
         deviation = columns.std(axis=0)
-        # A column that never changes says nothing, and stays zero.
+        # A constant column carries no information and becomes zero.
         return cls(unit, columns.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
-    def columns(self, opinion: Opinion, clip: float) -> Floats:
-        """Clipped and standardised columns, shape (n_steps, n_columns)."""
-        chosen = opinion.values[:, -self.mean.size :]
+    def columns(self, scores: StepScores, clip: float) -> Floats:
+        """Return clipped and standardised columns, shape (n_steps, n_columns)."""
+        chosen = scores.values[:, -self.mean.size :]
         clipped = np.clip(chosen / self.unit, -clip, clip)
         return (clipped - self.mean) / self.deviation
 
 
 def _n_columns(n_labels: int) -> int:
-    """Two labels say the same twice, with opposite signs."""
+    """Return the number of score columns: with two labels one column is the negative of the other."""
     return 1 if n_labels == 2 else n_labels
 
 
-class OpinionWindow(NamedTuple):
-    """Which neighbours' opinions a step sees.
+class ScoreWindow(NamedTuple):
+    """Window of neighbouring steps whose prediction scores become features of a step.
 
     Attributes
     ----------
     before, after : int
-        Steps back and ahead.
+        Number of steps before and after.
     include_self : bool
-        Whether the opinion on the step itself is among them.
+        Whether the window includes the step itself.
     """
 
     before: int
@@ -149,8 +149,8 @@ class OpinionWindow(NamedTuple):
     include_self: bool
 
     @classmethod
-    def of(cls, window: Any, include_self: bool) -> OpinionWindow:
-        """Check what the user gave as ``window=``."""
+    def from_params(cls, window: Any, include_self: bool) -> ScoreWindow:
+        """Return the window of the parameters ``window`` and ``include_self``, after checking them."""
         try:
             before, after = window
             whole = [int(before) == before, int(after) == after]
@@ -158,14 +158,14 @@ class OpinionWindow(NamedTuple):
             whole = [False]
         if not all(whole) or before < 0 or after < 0:
             raise InputError(
-                f"window must be two counts, steps back and ahead such as (5, 5), or None; got {window!r}"
+                f"window must be the numbers of steps before and after, as in (5, 5), or None; got {window!r}"
             )
         if before == after == 0 and not include_self:
-            raise InputError("window=(0, 0) with include_self=False leaves nothing to look at")
+            raise InputError("window=(0, 0) with include_self=False is an empty window")
         return cls(int(before), int(after), bool(include_self))
 
     def extend(self, X: Sequences, columns: Floats) -> Sequences:
-        """X with the opinions around each step appended; sparse where X is."""
+        """Return X with the scores in the window of each step appended; sparse if X is sparse."""
         around = self._window().fit_transform(Sequences(columns, X.offsets)).matrix
         if not self.include_self:
             around = around[:, columns.shape[1] :]
@@ -174,7 +174,7 @@ class OpinionWindow(NamedTuple):
         return Sequences(np.hstack([X.matrix, around]), X.offsets)
 
     def names(self, column_names: list[str]) -> list[str]:
-        """Names of the appended columns: ``sig?[-1]``, ``__BOS__[-1]``."""
+        """Return the names of the appended columns, such as ``sig?[-1]`` and ``__BOS__[-1]``."""
         window = self._window().fit([np.zeros((1, len(column_names)))])
         every = window.get_feature_names_out(column_names).tolist()
         return every if self.include_self else every[len(column_names) :]
@@ -184,5 +184,5 @@ class OpinionWindow(NamedTuple):
 
 
 def column_names(classes: NDArray[Any]) -> list[str]:
-    """Names of the opinion columns, by the label they speak for: ``sig?``."""
+    """Return the names of the score columns: the label and a question mark, such as ``sig?``."""
     return [f"{label}?" for label in classes.tolist()[-_n_columns(classes.size) :]]

@@ -1,4 +1,4 @@
-"""The learners inside a stacked learner, and their seeds."""
+"""The inner learners of a stacked learner, and their random seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def as_labeler(estimator: Any) -> Any:
-    """A labeler as it is; a classifier, step by step."""
+    """Return a labeler unchanged; wrap a classifier in `IndependentLabeler`."""
     if estimator is None:
         return IndependentLabeler()
     if is_regressor(estimator):
@@ -24,12 +24,12 @@ def as_labeler(estimator: Any) -> Any:
 
 
 def draw_seed(random: np.random.RandomState) -> int:
-    """A seed for a learner, from a source of random numbers."""
+    """Draw a seed for a learner."""
     return int(random.randint(np.iinfo(np.int32).max))
 
 
-def seeded(labeler: Any, random: np.random.RandomState) -> Any:
-    """The labeler with a seed wherever it has none, so that ours decides everything."""
+def set_seeds(labeler: Any, random: np.random.RandomState) -> Any:
+    """Return the labeler with a seed for every ``random_state=None``, so that results are reproducible."""
     seeds = {
         name: draw_seed(random)
         for name, value in sorted(labeler.get_params().items(), key=lambda param: param[0])

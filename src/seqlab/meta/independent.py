@@ -1,7 +1,7 @@
-"""IndependentLabeler: any scikit-learn classifier, position by position.
+"""IndependentLabeler: any scikit-learn classifier, applied to each step independently.
 
-The steps of all sequences are the classifier's samples; neighbours play no part. The baseline of every
-sequential method, and the inner learner of some (stacking, output codes).
+The steps of all sequences are the classifier's samples; neighbouring steps are not used. It is the baseline
+of every sequential method, and the inner learner of some (stacking, output codes).
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ def _has_scores(self: IndependentLabeler) -> bool:
 
 
 class IndependentLabeler(DistributionMixin, ChainLabeler):
-    """Label every step on its own with a scikit-learn classifier.
+    """Label each step independently with a scikit-learn classifier.
 
     The probability of a labeling is the product of the classifier's probabilities.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, default=None
-        ``LogisticRegression(max_iter=1000)`` where None.
+        ``LogisticRegression(max_iter=1000)`` if None.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
     uses_codes_ : bool
-        Whether it was given the numbers of the classes in place of the labels.
+        Whether it was trained on label codes instead of labels.
     classes_ : array of shape (n_labels,)
 
     See Also
@@ -57,7 +57,7 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
 
     Notes
     -----
-    Methods exist where the classifier can honour them: `predict_proba` and `sequence_log_proba` need its
+    Methods exist if the classifier supports them: `predict_proba` and `sequence_log_proba` need its
     ``predict_proba``; `predict_nbest`, `decision_function` and constraints need that or its
     ``decision_function``.
 
@@ -89,7 +89,7 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
-            Needs a classifier that takes sample weights.
+            The classifier must support sample weights.
         """
         return self._fit(X, y, sample_weight, lengths)
 
@@ -102,10 +102,10 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         if data.is_weighted:
             if not has_fit_parameter(self.estimator_, "sample_weight"):
                 name = type(self.estimator_).__name__
-                raise InputError(f"{name} takes no sample_weight")
+                raise InputError(f"{name} does not support sample_weight")
             options["sample_weight"] = data.step_weights
-        # Labels as the user knows them (class weights name them), unless the classifier would take
-        # them for something else: numbers that are not whole look like a regression to it.
+        # The user's labels (class weights refer to them), except for types that a classifier could
+        # misread: it takes floats that are not integers for regression targets.
         self.uses_codes_ = self.classes_.dtype.kind not in "biuU"
         labels = data.codes if self.uses_codes_ else self.classes_[data.codes]
         try:
@@ -114,13 +114,13 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
             if self.classes_.size > 1:
                 raise
             only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
-            raise InputError(f"y holds one class only ({only!r}); {name} needs two") from error
+            raise InputError(f"y has only one class ({only!r}); {name} needs two") from error
 
     def _predict(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
         if mask is not None:
             if not _has_scores(self):
                 name = type(self.estimator_).__name__
-                raise InputError(f"constraints need scores, and {name} offers none")
+                raise InputError(f"constraints need scores, but {name} does not provide any")
             return super()._predict(X, mask)
         if X.n_steps == 0:
             return np.zeros(0, dtype=np.int64)
@@ -135,7 +135,7 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
         return ChainScores(unary, np.zeros((n_labels, n_labels)), offsets=block.offsets)
 
     def _step_scores(self, matrix: Any) -> NDArray[np.float64]:
-        """Log-probabilities where the classifier has them, else its decision values."""
+        """Return log-probabilities if the classifier has them, else its decision values."""
         if hasattr(self.estimator_, "predict_proba"):
             with np.errstate(divide="ignore"):
                 return np.log(self.estimator_.predict_proba(matrix))
@@ -148,10 +148,10 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
 
     @available_if(_has_scores)
     def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Score of each label at each step: log-probabilities, or the classifier's decision values.
+        """Return the score of each label at each step: log-probabilities, or decision values.
 
         Up to a constant per sequence these are the max-marginals of the other labelers. Under
-        constraints they are the max-marginals themselves.
+        constraints they are exactly the max-marginals.
 
         Parameters
         ----------

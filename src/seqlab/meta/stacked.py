@@ -1,12 +1,12 @@
-"""StackedSequentialLearner: any learner, told what it thinks of the neighbours (Cohen & Carvalho 2005).
+"""StackedSequentialLearner: sequential stacking of any learner (Cohen & Carvalho 2005).
 
-A first learner A labels every step. A second learner B of the same kind sees, beside the features of step t,
-what A says about the steps from ``t - h`` to ``t + f``::
+A first learner A labels every step. A second learner B of the same kind sees the features of step t and A's
+prediction scores for the steps from ``t - h`` to ``t + f``::
 
     x'(t) = [x(t), g(t - h), ..., g(t), ..., g(t + f)]          prediction: B(x')
 
-with g the log-odds of A's labels. In training, g comes from cross-validation over sequences: the opinion
-on a sequence is that of a learner that has not seen it, so that B learns how far to trust it.
+with g the log-odds of A's labels. In training, g are out-of-fold predictions: those for a sequence come from
+a learner that was not trained on it, so that B learns how reliable they are.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.learning import TrainingData, unchanged_on_failure
 from seqlab.meta._stacking_features import (
-    Opinion,
-    OpinionScale,
-    OpinionWindow,
-    certain_opinion,
+    ScoreScaler,
+    ScoreWindow,
+    StepScores,
     column_names,
-    opinion_of,
+    score_single_label,
+    score_steps,
 )
-from seqlab.meta._stacking_folds import deal, fold_units
-from seqlab.meta._stacking_learners import as_labeler, draw_seed, seeded
+from seqlab.meta._stacking_folds import fold_units, split_folds
+from seqlab.meta._stacking_learners import as_labeler, draw_seed, set_seeds
 from seqlab.models.base import BaseLabeler, fit_prepared, predict_prepared
 
 Ints = NDArray[np.int64]
 
 
-def _final_has(name: str) -> Callable[[StackedSequentialLearner], bool]:
+def _second_has(name: str) -> Callable[[StackedSequentialLearner], bool]:
     def check(self: StackedSequentialLearner) -> bool:
         return hasattr(getattr(self, "labeler_", None) or as_labeler(self.estimator), name)
 
@@ -58,27 +58,27 @@ class StackedSequentialLearner(BaseLabeler):
         The learner of both stages. A classifier labels each step on its own
         (`IndependentLabeler`); None stands for ``IndependentLabeler()``.
     cv : int, "two_halves" or splitter, default=5
-        Where the opinions on the training data come from. A number: so many folds of sequences, dealt at
-        random. A splitter of scikit-learn whose test parts hold each sequence once. "two_halves": the first
-        learner is trained on one half of the sequences, the second on the other; two fits of half the
-        size, for large data.
+        How the out-of-fold predictions on the training data are made. An int: the number of random folds of
+        sequences. A scikit-learn splitter: each sequence must be in exactly one test part. "two_halves":
+        the first learner is trained on one half of the sequences, the second on the other; two fits of
+        half the size, for large data.
     window : (int, int) or None, default=(5, 5)
-        Steps back and ahead whose opinions are seen. None leaves the learner as it is: no stacking.
+        Number of steps before and after whose predictions are seen. None: no stacking.
     include_self : bool, default=True
-        Whether the opinion on the step itself is seen.
+        Whether the prediction for the step itself is seen.
     levels : int, default=1
-        With 2, the first learner is itself a stacked one, and so on. Opinions stay unseen at every
+        With 2, the first learner is itself a stacked one, and so on. Predictions are out-of-fold at every
         level: ``cv + 1`` stacked learners of one level less and one learner, 43 fits for two levels of 5
         folds.
     clip : float, default=10.0
-        Opinions (log-odds) are cut off beyond this.
+        Prediction scores (log-odds) are clipped to the interval from ``-clip`` to ``clip``.
     standardise : bool, default=True
-        Give the columns of opinions mean 0 and deviation 1, so that a penalty treats them like other
-        features.
+        Scale the columns of prediction scores to mean 0 and standard deviation 1, so that a penalty treats
+        them like other features.
     n_jobs : int, default=None
-        Fits at the same time, through joblib. The result is the same for any number.
+        Number of parallel fits, through joblib. The result is the same for any number.
     random_state : int, RandomState or None, default=None
-        Deals the sequences to folds, and seeds the learners that have no seed of their own
+        Assigns the sequences to folds, and seeds the learners that have no seed of their own
         (``random_state=None``).
     verbose : int, default=0
         As for `joblib.Parallel`, on standard error.
@@ -90,30 +90,30 @@ class StackedSequentialLearner(BaseLabeler):
     labeler_ : labeler
         The second learner, which predicts.
     kind_ : {"log_odds", "margin", "vote"} or None
-        What the first learner's opinions are made of.
+        Kind of the first learner's prediction scores.
     scale_ : array of shape (1 + 2 * n_columns,) or None
-        Unit, means and deviations of the opinions.
+        Unit, means and standard deviations of the prediction scores.
     n_opinions_ : int
-        Columns appended to the features.
+        Number of columns appended to the features.
     classes_ : array of shape (n_labels,)
 
     See Also
     --------
-    IndependentLabeler : the learner that gains most.
-    LinearChainCRF : gains too, where labels come in long runs.
+    IndependentLabeler : the learner that stacking improves most.
+    LinearChainCRF : stacking improves it too if labels come in long runs.
 
     Notes
     -----
-    Training takes ``cv + 2`` fits: one per fold, one on all data, one of the second learner. A label that a
-    fold's training part lacks is impossible to that fold's learner. Two labels give one column per distance,
-    L > 2 labels L columns, and each distance other than 0 one more for steps outside the sequence.
-    Learners with probabilities contribute log-odds, others margins of their max-marginals or decision
-    values, others plain votes.
+    Training takes ``cv + 2`` fits: one per fold, one on all data, one of the second learner. A label that is
+    missing from a fold's training part has probability 0 for that fold's learner. Two labels give one column
+    per distance, L > 2 labels L columns, and each distance other than 0 one more for steps outside the
+    sequence. Prediction scores are log-odds if the learner has probabilities, else margins of its
+    max-marginals or decision values, else 1 for the predicted label and -1 for the others.
 
-    A single sequence is cut into ``cv ** levels`` pieces to get opinions on it. With several, but fewer than
-    ``cv``, there is an error.
+    A single sequence is cut into ``cv ** levels`` pieces. Several sequences, but fewer than ``cv``, are an
+    error.
 
-    Methods exist where the second learner has them.
+    Methods exist if the second learner has them.
 
     References
     ----------
@@ -138,7 +138,7 @@ class StackedSequentialLearner(BaseLabeler):
             StrOptions({"two_halves"}),
             HasMethods(["split", "get_n_splits"]),
         ],
-        "window": "no_validation",  # see OpinionWindow.of
+        "window": "no_validation",  # see ScoreWindow.from_params
         "include_self": ["boolean"],
         "levels": [Interval(Integral, 1, None, closed="left")],
         "clip": [Interval(Real, 0, None, closed="neither")],
@@ -183,12 +183,12 @@ class StackedSequentialLearner(BaseLabeler):
         lengths: Any = None,
         groups: Any = None,
     ) -> StackedSequentialLearner:
-        """Fit the first learner, by folds and on all data, and the second on its opinions.
+        """Fit the first learner, on each fold and on all data, and the second on its predictions.
 
         Parameters
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
-            Every label has to be known.
+            Every label must be known.
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
             Passed on to the learners.
         groups : array of shape (n_sequences,), optional
@@ -207,7 +207,7 @@ class StackedSequentialLearner(BaseLabeler):
 
     def _learn(self, data: TrainingData) -> None:
         if self.window is not None:
-            OpinionWindow.of(self.window, self.include_self)  # an error before the work
+            ScoreWindow.from_params(self.window, self.include_self)  # check before any fit
         first, second = self._learners()
         self.base_: Any = None
         self.kind_: str | None = None
@@ -221,45 +221,45 @@ class StackedSequentialLearner(BaseLabeler):
             self._fit_stacked(data, first, second)
 
     def _learners(self) -> tuple[Any, Any]:
-        """The learners of the two stages, not fitted."""
+        """Return the learners of the two stages, not fitted."""
         labeler, below = as_labeler(self.estimator), None
         if self.window is not None and self.levels > 1:
             below = clone(self).set_params(levels=self.levels - 1, n_jobs=None, verbose=0)
         if self.random_state is not None:
             random = check_random_state(self.random_state)
             if below is not None:
-                # Folds of the lower level differ from ours, and follow from our seed.
+                # The folds of the lower level depend on this seed, but differ from those of this level.
                 below.set_params(random_state=draw_seed(random))
-            labeler = seeded(labeler, random)
+            labeler = set_seeds(labeler, random)
         return (labeler if below is None else below), labeler
 
     def _fit_stacked(self, data: TrainingData, first: Any, second: Any) -> None:
-        opinion, self.base_ = self._cross_validate(data, first)
-        extended = self._extend(data.X, opinion, learn=True)
+        scores, self.base_ = self._cross_validate(data, first)
+        extended = self._extend(data.X, scores, fit=True)
         self.labeler_ = fit_prepared(clone(second), data.with_features(extended))
 
-    def _cross_validate(self, data: TrainingData, learner: Any) -> tuple[Opinion, Any]:
-        """Return out-of-fold opinions, and the learner of all data."""
+    def _cross_validate(self, data: TrainingData, learner: Any) -> tuple[StepScores, Any]:
+        """Return out-of-fold prediction scores, and the learner fitted on all data."""
         bounds = fold_units(data.X.offsets, self.cv, self.levels)
         # A single sequence is cut into pieces, without groups: it is its own group.
         units = data if bounds is data.X.offsets else data.cut(bounds)
         parts = self._folds(len(units.X), units.groups)
         jobs = [
-            delayed(_fit_and_ask)(learner, units.part(train), units.X[test], self.classes_)
+            delayed(_fit_and_score)(learner, units.part(train), units.X[test], self.classes_)
             for train, test in parts
         ]
         # Threads: solvers and kernels release the interpreter lock, and the data are not copied. A joblib
         # backend chosen by the user (processes, Dask) takes precedence over this preference.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=int(self.verbose))
-        *opinions, base = parallel([*jobs, delayed(fit_prepared)(clone(learner), data)])
-        kind = next((one.kind for one in opinions if isinstance(one, Opinion)), "log_odds")
+        *scores, base = parallel([*jobs, delayed(fit_prepared)(clone(learner), data)])
+        kind = next((one.kind for one in scores if isinstance(one, StepScores)), "log_odds")
         values = np.empty((data.X.n_steps, self.classes_.size))
-        for (_, test), found in zip(parts, opinions, strict=True):
+        for (_, test), found in zip(parts, scores, strict=True):
             rows = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in test])
-            if not isinstance(found, Opinion):  # the only label of the fold's training part
-                found = certain_opinion(kind, found, rows.size, self.classes_)
+            if not isinstance(found, StepScores):  # the only label of the fold's training part
+                found = score_single_label(kind, found, rows.size, self.classes_)
             values[rows] = found.values
-        return Opinion(kind, values), base
+        return StepScores(kind, values), base
 
     def _fit_two_halves(self, data: TrainingData, first: Any, second: Any) -> None:
         bounds = fold_units(data.X.offsets, self.cv, self.levels)
@@ -267,62 +267,62 @@ class StackedSequentialLearner(BaseLabeler):
         (one, other), *_ = self._folds(len(units.X), units.groups)
         self.base_ = fit_prepared(clone(first), units.part(one))
         rest = units.part(other)
-        opinion = opinion_of(self.base_, rest.X, self.classes_)
-        extended = self._extend(rest.X, opinion, learn=True)
+        scores = score_steps(self.base_, rest.X, self.classes_)
+        extended = self._extend(rest.X, scores, fit=True)
         self.labeler_ = fit_prepared(clone(second), rest.with_features(extended))
 
     def _folds(self, n_sequences: int, groups: Any) -> list[tuple[Ints, Ints]]:
-        return deal(
+        return split_folds(
             n_sequences, self.cv, groups, levels=self.levels, random_state=self.random_state
         )
 
-    def _extend(self, X: Sequences, opinion: Opinion, *, learn: bool = False) -> Sequences:
-        """X with the opinions around each step."""
-        window = OpinionWindow.of(self.window, self.include_self)
-        if learn:
-            scale = OpinionScale.learn(opinion, self.clip, standardise=self.standardise)
-            self.kind_ = opinion.kind
+    def _extend(self, X: Sequences, scores: StepScores, *, fit: bool = False) -> Sequences:
+        """Return X with the prediction scores in the window of each step; ``fit`` fits their scale first."""
+        window = ScoreWindow.from_params(self.window, self.include_self)
+        if fit:
+            scale = ScoreScaler.fit(scores, self.clip, standardise=self.standardise)
+            self.kind_ = scores.kind
             self.scale_ = np.concatenate([[scale.unit], scale.mean, scale.deviation])
             self.n_opinions_ = len(window.names(column_names(self.classes_)))
         unit, columns = self.scale_[0], self.scale_[1:].reshape(2, -1)
-        scale = OpinionScale(unit, columns[0], columns[1])
-        return window.extend(X, scale.columns(opinion, self.clip))
+        scale = ScoreScaler(unit, columns[0], columns[1])
+        return window.extend(X, scale.columns(scores, self.clip))
 
-    def _with_opinions(self, X: Sequences) -> Sequences:
-        """X with the opinions of the first learner."""
+    def _add_prediction_scores(self, X: Sequences) -> Sequences:
+        """Return X with the prediction scores of the first learner."""
         if self.base_ is None:
             return X
-        return self._extend(X, opinion_of(self.base_, X, self.classes_))
+        return self._extend(X, score_steps(self.base_, X, self.classes_))
 
-    def _ask(self, method: str, X: Any, *args: Any, lengths: Any, **options: Any) -> Any:
-        """Answer of the second learner, in the form of X."""
+    def _call_second(self, method: str, X: Any, *args: Any, lengths: Any, **options: Any) -> Any:
+        """Call a method of the second learner on X; return its result and the layout of X."""
         sequences, layout = self._read(X, lengths)
-        extended = self._with_opinions(sequences)
+        extended = self._add_prediction_scores(sequences)
         given = {name: value for name, value in options.items() if value is not None}
         answer = getattr(self.labeler_, method)(extended, *args, **given)
         return answer, layout
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Labels of each sequence, as the second learner sees them.
+        """Return the second learner's labels for each sequence.
 
         Parameters
         ----------
         X : see `fit`
         lengths : list of int, optional
-            Steps per sequence, where X is one stacked matrix.
+            Steps per sequence, if X is one stacked matrix.
         constraints : optional
-            For the second learner, where it takes them; see `LinearChainCRF.predict`.
+            Passed on to the second learner, which must support them; see `LinearChainCRF.predict`.
 
         Returns
         -------
-        list of arrays of labels, or one stacked array where X is stacked
+        list of arrays of labels, or one stacked array if X is stacked
         """
-        answer, layout = self._ask("predict", X, lengths=lengths, constraints=constraints)
+        answer, layout = self._call_second("predict", X, lengths=lengths, constraints=constraints)
         return answer if layout.is_list else np.concatenate([self.classes_[:0], *answer])
 
-    @available_if(_final_has("predict_proba"))
+    @available_if(_second_has("predict_proba"))
     def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Probability of each label at each step.
+        """Return the probability of each label at each step.
 
         Parameters
         ----------
@@ -330,37 +330,37 @@ class StackedSequentialLearner(BaseLabeler):
 
         Returns
         -------
-        list of arrays of shape (n_steps, n_labels), or one stacked array where X is stacked
+        list of arrays of shape (n_steps, n_labels), or one stacked array if X is stacked
             Columns in the order of ``classes_``.
         """
-        return self._ask_table("predict_proba", X, lengths, constraints, missing=0.0)
+        return self._predict_tables("predict_proba", X, lengths, constraints, missing=0.0)
 
-    @available_if(_final_has("decision_function"))
+    @available_if(_second_has("decision_function"))
     def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Score of each label at each step; see the learner's `decision_function`.
+        """Return the score of each label at each step; see the learner's `decision_function`.
 
         Parameters
         ----------
         X, lengths, constraints : see `predict`
         """
-        return self._ask_table("decision_function", X, lengths, constraints, missing=-np.inf)
+        return self._predict_tables("decision_function", X, lengths, constraints, missing=-np.inf)
 
-    @available_if(_final_has("predict_nbest"))
+    @available_if(_second_has("predict_nbest"))
     def predict_nbest(
         self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
     ) -> Any:
-        """The ``n`` best labelings of each sequence; see the learner's `predict_nbest`.
+        """Return the ``n`` best labelings of each sequence; see the learner's `predict_nbest`.
 
         Parameters
         ----------
         X, lengths, constraints : see `predict`
         n : int
         """
-        return self._ask("predict_nbest", X, n, lengths=lengths, constraints=constraints)[0]
+        return self._call_second("predict_nbest", X, n, lengths=lengths, constraints=constraints)[0]
 
-    @available_if(_final_has("sequence_log_proba"))
+    @available_if(_second_has("sequence_log_proba"))
     def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> Any:
-        """Log-probability of each labeling; see the learner's `sequence_log_proba`.
+        """Return the log-probability of each labeling; see the learner's `sequence_log_proba`.
 
         Parameters
         ----------
@@ -369,19 +369,19 @@ class StackedSequentialLearner(BaseLabeler):
         """
         sequences, layout = self._read(X, lengths)
         y = list(y)
-        self._read_labels(y, sequences, layout, partial=True)  # errors in terms of what was given
+        self._read_labels(y, sequences, layout, partial=True)  # errors that refer to the given y
         if not layout.is_list and not isinstance(y[0], list | tuple | np.ndarray):
             y = sequences.split(y)
-        return self.labeler_.sequence_log_proba(self._with_opinions(sequences), y)
+        return self.labeler_.sequence_log_proba(self._add_prediction_scores(sequences), y)
 
-    def _ask_table(
+    def _predict_tables(
         self, method: str, X: Any, lengths: Any, constraints: Any, missing: float
     ) -> Any:
-        """A table per sequence, with a column for every class."""
-        tables, layout = self._ask(method, X, lengths=lengths, constraints=constraints)
+        """Return a table per sequence, with a column for every class."""
+        tables, layout = self._call_second(method, X, lengths=lengths, constraints=constraints)
         known = np.searchsorted(self.classes_, self.labeler_.classes_)
         n_labels = self.classes_.size
-        if known.size < n_labels:  # a half of the data may lack a label
+        if known.size < n_labels:  # a label may be missing from one half of the data
             wide = [np.full((len(table), n_labels), missing) for table in tables]
             for to, table in zip(wide, tables, strict=True):
                 to[:, known] = table
@@ -389,15 +389,15 @@ class StackedSequentialLearner(BaseLabeler):
         return tables if layout.is_list else np.concatenate([np.zeros((0, n_labels)), *tables])
 
     def _predict(self, X: Sequences) -> Ints:
-        return predict_prepared(self.labeler_, self._with_opinions(X), self.classes_)
+        return predict_prepared(self.labeler_, self._add_prediction_scores(X), self.classes_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features that the second learner sees.
+        """Return the names of the features that the second learner sees.
 
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names of the features of X, where they were not dicts or strings.
+            Names of the features of X; needed only if X was not given as dicts or strings.
         """
         check_is_fitted(self)
         if input_features is not None:
@@ -410,16 +410,16 @@ class StackedSequentialLearner(BaseLabeler):
         if len(names) != self.n_features_in_:
             raise InputError(f"input_features should have {self.n_features_in_} names")
         if self.base_ is not None:
-            window = OpinionWindow.of(self.window, self.include_self)
+            window = ScoreWindow.from_params(self.window, self.include_self)
             names = [*names, *window.names(column_names(self.classes_))]
         return np.array(names, dtype=object)
 
 
-def _fit_and_ask(learner: Any, known: TrainingData, asked: Sequences, classes: NDArray[Any]) -> Any:
-    """Return the opinion of a learner fitted on some sequences about others.
+def _fit_and_score(learner: Any, train: TrainingData, test: Sequences, classes: Any) -> Any:
+    """Return the prediction scores on ``test`` of a learner fitted on ``train``.
 
-    If the training part holds one label only, return that label: there is nothing to learn.
+    If the training part has only one label, return that label: there is nothing to learn.
     """
-    if known.n_labels == 1 < classes.size:
-        return known.classes[0]
-    return opinion_of(fit_prepared(clone(learner), known), asked, classes)
+    if train.n_labels == 1 < classes.size:
+        return train.classes[0]
+    return score_steps(fit_prepared(clone(learner), train), test, classes)

@@ -1,7 +1,7 @@
 """Tagger: features and labeler as one estimator.
 
-What `sklearn.pipeline.Pipeline` is to classifiers, for sequences: it also forwards what only
-labelers have (`predict_nbest`, `sequence_log_proba`, constraints).
+Like `sklearn.pipeline.Pipeline`, but it also forwards what only labelers have (`predict_nbest`,
+`sequence_log_proba`, constraints).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def _labeler_has(name: str) -> Callable[[Tagger], bool]:
 
 
 def _warn_of_pair_templates(features: Any) -> None:
-    """Say so where templates ask for features of label pairs, which labelers do not take."""
+    """Warn if templates ask for features of label pairs, which labelers do not support."""
     richer = [text for text in getattr(features, "bigram_templates_", []) if "%" in text]
     if richer:
         warnings.warn(
-            f"the template {richer[0]!r} asks for label pairs with observations; label pairs have plain "
-            "weights here (edge_features=True of LinearChainCRF gives every feature weights of pairs)",
+            f"the template {richer[0]!r} asks for label pairs with observations, which is not supported: a "
+            "label pair has one weight (LinearChainCRF(edge_features=True) adds one for each feature)",
             UserWarning,
             stacklevel=3,
         )
@@ -45,10 +45,10 @@ class Tagger(BaseEstimator):
     Parameters
     ----------
     features : transformer or None, default=None
-        Turns what the user has (tokens, lines, dicts) into what the labeler takes; None passes X
-        on as it is.
+        Turns the input (tokens, lines, dicts) into the features of the labeler; None passes X on
+        unchanged.
     labeler : labeler or None, default=None
-        ``LinearChainCRF()`` where None.
+        ``LinearChainCRF()`` if None.
 
     Attributes
     ----------
@@ -100,15 +100,15 @@ class Tagger(BaseEstimator):
         lengths: Any = None,
         groups: Any = None,
     ) -> Tagger:
-        """Fit the features, then the labeler on what they give.
+        """Fit the transformer, then the labeler on the transformed data.
 
         Parameters
         ----------
-        X : whatever ``features`` takes
+        X : any input that ``features`` accepts
         y : list of label sequences
         sample_weight, lengths : passed on to the labeler
         groups : array of shape (n_sequences,), optional
-            Passed on to a labeler that takes it, as `StackedSequentialLearner` does.
+            Passed on to the labeler, which must support it, as `StackedSequentialLearner` does.
         """
         features = None if self.features is None else clone(self.features)
         labeler = LinearChainCRF() if self.labeler is None else clone(self.labeler)
@@ -117,11 +117,11 @@ class Tagger(BaseEstimator):
             _warn_of_pair_templates(features)
         options = {"sample_weight": sample_weight, "lengths": lengths, "groups": groups}
         if groups is not None and not has_fit_parameter(labeler, "groups"):
-            raise InputError(f"{type(labeler).__name__} takes no groups")
+            raise InputError(f"{type(labeler).__name__} does not support groups")
         try:
             labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
         finally:
-            # Also after an interrupt that left a usable labeler; a failure keeps the earlier model.
+            # Also after an interrupt that left a usable labeler; after an error the earlier model stays.
             if hasattr(labeler, "classes_"):
                 self.features_, self.labeler_ = features, labeler
         return self
@@ -133,14 +133,14 @@ class Tagger(BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Features that the first part saw, where it counts them."""
+        """Number of features that the transformer, or else the labeler, saw during fit."""
         check_is_fitted(self, "labeler_")
         first = self.labeler_ if self.features_ is None else self.features_
         return first.n_features_in_
 
     @property
     def n_iter_(self) -> Any:
-        """The labeler's iterations."""
+        """Number of iterations of the labeler."""
         return self.labeler_.n_iter_
 
     @property
@@ -154,37 +154,37 @@ class Tagger(BaseEstimator):
         return self.labeler_.history_
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Labels of each sequence; see the labeler's `predict`."""
-        return self._ask("predict", X, lengths=lengths, constraints=constraints)
+        """Return the labels of each sequence; see the labeler's `predict`."""
+        return self._call_labeler("predict", X, lengths=lengths, constraints=constraints)
 
     @available_if(_labeler_has("predict_proba"))
     def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Probability of each label at each step; see the labeler's `predict_proba`."""
-        return self._ask("predict_proba", X, lengths=lengths, constraints=constraints)
+        """Return the probability of each label at each step; see the labeler's `predict_proba`."""
+        return self._call_labeler("predict_proba", X, lengths=lengths, constraints=constraints)
 
     @available_if(_labeler_has("predict_nbest"))
     def predict_nbest(
         self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
     ) -> Any:
-        """The ``n`` best labelings of each sequence; see the labeler's `predict_nbest`."""
-        return self._ask("predict_nbest", X, n, lengths=lengths, constraints=constraints)
+        """Return the ``n`` best labelings of each sequence; see the labeler's `predict_nbest`."""
+        return self._call_labeler("predict_nbest", X, n, lengths=lengths, constraints=constraints)
 
     @available_if(_labeler_has("decision_function"))
     def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Scores of each label at each step; see the labeler's `decision_function`."""
-        return self._ask("decision_function", X, lengths=lengths, constraints=constraints)
+        """Return the score of each label at each step; see the labeler's `decision_function`."""
+        return self._call_labeler("decision_function", X, lengths=lengths, constraints=constraints)
 
     @available_if(_labeler_has("sequence_log_proba"))
     def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> Any:
-        """Log-probability of each labeling; see the labeler's `sequence_log_proba`."""
-        return self._ask("sequence_log_proba", X, y, lengths=lengths)
+        """Return the log-probability of each labeling; see the labeler's `sequence_log_proba`."""
+        return self._call_labeler("sequence_log_proba", X, y, lengths=lengths)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
-        """Token accuracy; see the labeler's `score`."""
-        return self._ask("score", X, y, sample_weight=sample_weight, lengths=lengths)
+        """Return the token accuracy; see the labeler's `score`."""
+        return self._call_labeler("score", X, y, sample_weight=sample_weight, lengths=lengths)
 
-    def _ask(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
-        """Call a method of the labeler on transformed X, with the options that were given."""
+    def _call_labeler(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
+        """Call a method of the labeler on transformed X, with the options that are not None."""
         check_is_fitted(self, "labeler_")
         if self.features_ is not None:
             X = self.features_.transform(X)

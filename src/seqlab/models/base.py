@@ -1,7 +1,7 @@
-"""BaseLabeler: what every labeler shares at its borders.
+"""BaseLabeler: input conversion and scoring, which all labelers share.
 
-`fit` reads X and y once (to `Sequences` and codes), encodes labels and checks weights, then calls `_learn`
-with `TrainingData`; prediction reads X, checks its features against those of `fit`, then calls `_predict`.
+`fit` converts X and y once (to `Sequences` and label codes) and checks the weights, then calls `_learn` with
+`TrainingData`; prediction converts X, checks its features against those of `fit`, then calls `_predict`.
 Subclasses see only the internal form; meta-learners call `_fit_prepared` and `_predict` on it.
 """
 
@@ -32,26 +32,26 @@ class BaseLabeler(BaseEstimator):
     n_features_in_ : int
         Number of features seen during fit.
     vectorizer_ : SequenceVectorizer or None
-        Turns dicts and bags of strings into columns, if X was given so.
+        Turns dicts and bags of strings into columns; None if X was numeric.
     transition_counts_ : int64 array of shape (n_labels, n_labels)
         How often one label (row) was followed by another (column) in training.
     start_counts_ : int64 array of shape (n_labels,)
         How often each label came first.
     """
 
-    # Whether fit understands unknown (None) and partly known (set) labels.
+    # Whether fit supports unknown (None) and partly known (set) labels.
     _accepts_partial_labels = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # No classifier tag: integer `cv` would then reject sequence targets.
+        # No classifier tag: with it, an integer `cv` would reject sequence targets.
         tags.input_tags.two_d_array = True
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> Self:
-        """Convert and check what `fit` was given, then learn; a failure leaves the estimator as it was."""
+        """Convert and check the arguments of `fit`, then learn; an error leaves the estimator unchanged."""
         with unchanged_on_failure(self):
             result = self._learn(self._read_training(X, y, sample_weight, lengths))
         if result is not None:
@@ -59,7 +59,7 @@ class BaseLabeler(BaseEstimator):
         return self
 
     def _fit_prepared(self, data: TrainingData) -> Self:
-        """Learn from data that were converted and checked before, by a meta-learner."""
+        """Learn from data that a meta-learner has already converted and checked."""
         with unchanged_on_failure(self):
             self.vectorizer_ = None
             self.n_features_in_ = data.X.n_features
@@ -70,28 +70,28 @@ class BaseLabeler(BaseEstimator):
         return self
 
     def _learn(self, data: TrainingData) -> FitResult | None:
-        """Learn from prepared data: the hook of every labeler.
+        """Learn from prepared data; every labeler implements this method.
 
-        A labeler that iterates returns the result of its fit, already stored; whoever called this raises a
-        pending interrupt or warns, by ``result.conclude()``.
+        An iterative labeler stores the result of its fit and returns it; the caller then calls
+        ``result.conclude()``, which raises a pending interrupt or warns.
         """
         raise NotImplementedError
 
     def _set_labels(self, data: TrainingData) -> None:
-        """Set the attributes that follow from the labels."""
+        """Set the attributes that are derived from the labels."""
         self.classes_ = data.classes
         self.transition_counts_, self.start_counts_ = data.count_transitions()
 
     def _new_vectorizer(self) -> Any:
-        """Return what turns symbolic X into numbers."""
+        """Return a transformer that turns symbolic X into numbers."""
         return SequenceVectorizer()
 
     def _allows_missing(self) -> bool:
-        """Return whether NaN may stand for a missing number; the labeler then refuses infinity itself."""
+        """Return whether NaN may mark a missing number; the labeler must then reject infinity itself."""
         return False
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
-        """Convert and check what `fit` was given; set the attributes every labeler has."""
+        """Convert and check the arguments of `fit`; set the attributes that every labeler has."""
         sequences, layout = self._read_training_features(X, y, lengths)
         labels = encode_labels(
             y, sequences.offsets, stacked=not layout.is_list, partial=self._accepts_partial_labels
@@ -110,7 +110,7 @@ class BaseLabeler(BaseEstimator):
         return data
 
     def _read_training_features(self, X: Any, y: Any, lengths: Any) -> tuple[Sequences, Layout]:
-        """Convert and check the X that `fit` was given, beside some y."""
+        """Convert and check the X that was passed to `fit` together with y."""
         if y is None:
             name = type(self).__name__
             raise InputError(f"{name} requires y to be passed, but the target y is None")
@@ -124,7 +124,7 @@ class BaseLabeler(BaseEstimator):
         )
         empty = np.flatnonzero(sequences.lengths == 0)
         if empty.size:
-            raise InputError(f"X[{empty[0]}] is empty: a training sequence has at least one step")
+            raise InputError(f"X[{empty[0]}] is empty: a training sequence needs at least one step")
         if sequences.n_features == 0:
             raise InputError(
                 f"Found array with 0 feature(s) (shape=({sequences.n_steps}, 0)) while a minimum of "
@@ -135,7 +135,7 @@ class BaseLabeler(BaseEstimator):
         return sequences, layout
 
     def _read(self, X: Any, lengths: Any = None) -> tuple[Sequences, Layout]:
-        """Convert X of a prediction and check it against the features of `fit`."""
+        """Convert X for prediction and check it against the features of `fit`."""
         check_is_fitted(self)
         sequences, layout = as_sequences(
             X, lengths, vectorizer=self.vectorizer_, check_finite=not self._allows_missing()
@@ -151,7 +151,7 @@ class BaseLabeler(BaseEstimator):
     def _read_labels(
         self, y: Any, X: Sequences, layout: Layout, *, partial: bool = False, name: str = "y"
     ) -> EncodedLabels:
-        """Codes of given labels among the known classes (unseen ones get a negative code)."""
+        """Return the codes of labels among the known classes (negative for unseen labels)."""
         return encode_labels(
             y,
             X.offsets,
@@ -169,7 +169,7 @@ class BaseLabeler(BaseEstimator):
         validate_data(self, source, reset=reset, skip_check_array=True)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
-        """Token accuracy: the share of steps whose label is right.
+        """Return the token accuracy: the proportion of steps whose label is right.
 
         Labels that were not seen in training count as errors.
 
@@ -186,7 +186,7 @@ class BaseLabeler(BaseEstimator):
         predicted = self._predict(sequences)
         _, weights = sequence_weights(sample_weight, sequences.offsets)
         if weights.size == 0:
-            raise InputError("there is no step to score")
+            raise InputError("X has no steps to score")
         return float(np.average(gold == predicted, weights=weights))
 
     def _predict(self, X: Sequences) -> NDArray[np.int64]:
@@ -195,7 +195,7 @@ class BaseLabeler(BaseEstimator):
 
 
 def fit_prepared(labeler: Any, data: TrainingData) -> Any:
-    """Fit a labeler on prepared data; by its public `fit` if it cannot learn from them directly."""
+    """Fit a labeler on prepared data; with its public `fit` if it does not implement `_learn`."""
     if isinstance(labeler, BaseLabeler) and type(labeler)._learn is not BaseLabeler._learn:
         labeler._validate_params()
         return labeler._fit_prepared(data)

@@ -1,8 +1,8 @@
-"""ChainLabeler: everything a labeler can answer once it has chain scores.
+"""ChainLabeler: all predictions that can be computed from chain scores.
 
 A chain model implements `_block_scores`, which returns the `ChainScores` of a block of sequences;
-prediction, n-best, max-marginals, probabilities and constraints follow from it. Work goes block by
-block, so that memory stays bounded and threads share it.
+prediction, n-best, max-marginals, probabilities and constraints are computed from them, block by block,
+which bounds the memory and lets threads share the work.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from seqlab.inference import (
 from seqlab.models.base import BaseLabeler
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
-# Doubles of scores that a block may hold (2 MB): large compared with the overhead of a block, small enough to
-# stay in the cache and to reuse memory.
+# Doubles of scores that a block may hold (2 MB): with less, the overhead per block dominates; with more, the
+# scores no longer fit in the cache.
 BLOCK_DOUBLES = 1 << 18
-# Share of malformed tags in training above which the labels are assumed to follow another scheme.
+# Proportion of malformed tags in training above which the labels are assumed to follow another scheme.
 MALFORMED = 0.02
 
 
 class ChainLabeler(BaseLabeler):
-    """A labeler whose answers come from chain inference."""
+    """A labeler whose predictions come from chain inference."""
 
     def _prepare_scoring(self, X: Sequences) -> Any:
-        """Return what the blocks of X share, for example weights laid out for it; nothing by default."""
+        """Return data that the blocks of X share, for example a table of weights; None by default."""
         return None
 
     def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
-        """Return the scores of a block; the hook of every chain model."""
+        """Return the scores of a block; every chain model implements this method."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         return pack_sparse(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A parameter that did not exist when the model was stored has its default.
+        # A parameter that did not exist when the model was stored gets its default.
         given = signature(type(self).__init__).parameters.items()
         defaults = {name: one.default for name, one in given if one.default is not Parameter.empty}
         super().__setstate__(defaults | unpack_sparse(state))
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Most probable labeling of each sequence (Viterbi).
+        """Return the most probable labeling of each sequence (Viterbi).
 
         Parameters
         ----------
@@ -69,9 +69,9 @@ class ChainLabeler(BaseLabeler):
         lengths : list of int, optional
             Steps per sequence, if X is one stacked matrix.
         constraints : str, Mask or list, optional
-            What labelings may look like: the name of a tag scheme ("IOB2": never an invalid
-            sequence of tags), a `seqlab.inference.Mask`, or, as a list shaped like ``y``, what is
-            already known of the labels (``None`` if nothing is, a set if several are possible).
+            Restricts the labelings: the name of a tag scheme ("IOB2": only valid sequences of tags), a
+            `seqlab.inference.Mask`, or a list shaped like ``y`` with the labels that are already known
+            (``None`` for an unknown label, a set if several are possible).
 
         Returns
         -------
@@ -85,28 +85,28 @@ class ChainLabeler(BaseLabeler):
     def predict_nbest(
         self, X: Any, n: int = 5, *, lengths: Any = None, constraints: Any = None
     ) -> list[list[tuple[NDArray[Any], float]]]:
-        """The ``n`` best labelings of each sequence, best first.
+        """Return the ``n`` best labelings of each sequence, best first.
 
         Parameters
         ----------
         X, lengths, constraints : see `predict`
         n : int
-            Labelings wanted; fewer are returned if fewer exist.
+            Number of labelings; fewer are returned if fewer exist.
 
         Returns
         -------
         list of lists of (labels, score)
-            The score is the log-probability of the labeling if the model is a distribution,
-            else the model's own score.
+            The score is the log-probability of the labeling if the model is a probability
+            distribution, else the model's own score.
         """
         if not isinstance(n, Integral) or n < 1:
-            raise InputError(f"n must be a whole number of at least 1, got {n!r}")
+            raise InputError(f"n must be an integer of at least 1, got {n!r}")
         sequences, layout = self._read(X, lengths)
         mask = self._mask(constraints, sequences, layout)
         normalise = hasattr(self, "sequence_log_proba")
 
         def answer(scores: ChainScores, local: Mask | None, _: slice) -> list[Any]:
-            # Probabilities stay those of the unconstrained model: a constraint only selects.
+            # A constraint selects labelings but does not renormalise their probabilities.
             log_z = log_partition(scores) if normalise else np.zeros(scores.n_sequences)
             return [
                 [(decode_labels(labels, self.classes_), score - log_z[i]) for labels, score in best]
@@ -117,7 +117,7 @@ class ChainLabeler(BaseLabeler):
         return [best for block in blocks for best in block]
 
     def decision_function(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Max-marginals: the best score of any labeling that has a given label at a given step.
+        """Return max-marginals: the best score of any labeling that has a given label at a given step.
 
         Parameters
         ----------
@@ -147,11 +147,11 @@ class ChainLabeler(BaseLabeler):
         answer: Callable[[ChainScores, Mask | None, slice], Any],
         mask: Mask | None,
     ) -> list[Any]:
-        """Return answers block by block, in order; ``answer`` takes scores, mask and steps of a block."""
+        """Return the results of ``answer(scores, mask, steps)`` for all blocks, in order."""
         prepared = self._prepare_scoring(X)
         n_labels = self.classes_.size
         per_step = n_labels * n_labels if self._pairwise_per_step() else n_labels
-        # The answer for a sequence does not depend on its block: blocks may be as small as threads need them.
+        # The result for a sequence does not depend on its block, so blocks can be made smaller for threads.
         n_jobs = getattr(self, "n_jobs", None)
         n_threads, work = effective_n_jobs(n_jobs), BLOCK_DOUBLES
         if n_threads > 1:
@@ -205,8 +205,8 @@ class ChainLabeler(BaseLabeler):
         if usable.sum() <= 1 < usable.size:
             tags = ", ".join(self.classes_[~usable][:4])
             raise InputError(
-                f"under constraints={scheme!r} none of {tags} ... can occur: the labels of this model "
-                "follow another scheme"
+                f"constraints={scheme!r} forbids {tags} ... everywhere: the labels of this model follow "
+                "another scheme"
             )
         broken = self.transition_counts_ * ~legal.transitions
         starts = self.start_counts_ * ~legal.start
@@ -217,14 +217,14 @@ class ChainLabeler(BaseLabeler):
             if not broken.any():
                 example = f"{self.classes_[np.argmax(starts)]} at the beginning"
             raise InputError(
-                f"the labels of this model do not follow {scheme}: {example} is not allowed there, and "
-                "was seen in training"
+                f"the labels of this model do not follow {scheme}: {example} is not allowed, but was "
+                "seen in training"
             )
         return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
 
 
 def _reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the labels that some path from a first label reaches."""
+    """Return the labels that can be reached from the first labels."""
     reached = first.copy()
     for _ in range(reached.size):
         further = reached | (reached[:, None] & transitions).any(axis=0)
@@ -235,10 +235,10 @@ def _reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDAr
 
 
 class ProbabilisticChainMixin:
-    """Node marginals, for chain models whose scores can be read as log-potentials."""
+    """Node marginals, for chain models whose scores can be used as log-potentials."""
 
     def predict_proba(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
-        """Probability of each label at each step (node marginals).
+        """Return the probability of each label at each step (node marginals).
 
         Parameters
         ----------
@@ -257,13 +257,13 @@ class ProbabilisticChainMixin:
 
 
 class DistributionMixin(ProbabilisticChainMixin):
-    """Probabilities of whole labelings, for chain models that are distributions."""
+    """Probabilities of whole labelings, for chain models that are probability distributions."""
 
     def sequence_log_proba(self, X: Any, y: Any, *, lengths: Any = None) -> NDArray[np.float64]:
-        """Log-probability of each given labeling.
+        """Return the log-probability of each given labeling.
 
-        A labeling with a label that was not seen in training has probability 0 (``-inf``). If labels
-        are unknown or partly known, the probability is that of all labelings that agree.
+        A labeling with a label that was not seen in training has probability 0 (``-inf``). If labels are
+        unknown or partly known, the probability is that of all labelings that agree with them.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ def _stack(blocks: list[Any], n_columns: int) -> NDArray[np.float64]:
 
 
 def cut_mask(mask: Mask | None, steps: slice) -> Mask | None:
-    """Return the part of a mask that belongs to some steps."""
+    """Return the part of a mask that applies to the given steps."""
     if mask is None or mask.steps is None:
         return mask
     return Mask(mask.steps[steps], mask.transitions, mask.start, mask.end)

@@ -27,7 +27,7 @@ from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.optim import FitState, lbfgs, owlqn
 from seqlab.structures.chain import ChainStructure
 
-# Default distance from the optimum: what large data need, and what small data get for nothing.
+# Default tolerance for large and for small data: on small data a tight one costs next to no time.
 TOL_LARGE = 1e-3
 TOL_SMALL = 1e-6
 
@@ -35,9 +35,9 @@ TOL_SMALL = 1e-6
 class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     """Linear-chain conditional random field.
 
-    Minimises the summed negative log-likelihood plus ``c1 |w|_1 + c2 |w|_2^2``, the penalties being
-    those of CRFsuite. A Gaussian prior of variance ``s2`` is ``c2 = 1 / (2 s2)``; scikit-learn's
-    ``LogisticRegression(C)`` is ``c2 = 1 / (2 C)``.
+    Minimises the summed negative log-likelihood plus ``c1 |w|_1 + c2 |w|_2^2``, the same penalties as in
+    CRFsuite. A Gaussian prior of variance ``s2`` corresponds to ``c2 = 1 / (2 s2)``, scikit-learn's
+    ``LogisticRegression(C)`` to ``c2 = 1 / (2 C)``.
 
     Parameters
     ----------
@@ -46,35 +46,34 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     c2 : float, default=1.0
         L2 penalty.
     solver : {"auto", "lbfgs", "owlqn"}, default="auto"
-        "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses between them and, on large
-        data, begins with a few stochastic passes and goes on in coordinates scaled by the diagonal of
-        the Hessian.
+        "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses between them. On large data "auto"
+        begins with a few stochastic passes and then uses the diagonal of the Hessian as a preconditioner.
     max_iter : int, default=1000
-        Iterations at most.
+        Maximum number of iterations.
     tol : float or None, default=None
-        Training stops when the objective is within ``tol`` of the optimum, relatively. The distance is
-        the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an estimate from
-        the gain of the last iterations; both are in ``history_``. None stands for 1e-3 where a
-        pass over the data takes more than a few milliseconds, else for 1e-6.
+        Training stops when the relative distance of the objective from the optimum is at most ``tol``. The
+        distance is the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an
+        estimate from the decrease in the last iterations; both are in ``history_``. None means 1e-3 if
+        a pass over the data takes more than a few milliseconds, else 1e-6.
     all_states : bool, default=False
-        Give a weight to every (feature, label) pair, not only to those seen in training.
+        Whether every (feature, label) pair has a weight, not only the pairs seen in training.
     all_transitions : bool, default=False
-        Give a weight to every pair of labels, not only to those seen in training. A transition
+        Whether every pair of labels has a weight, not only the pairs seen in training. A transition
         without a weight scores 0; it is not forbidden (see ``constraints`` of `predict`).
     min_freq : int, default=0
         Drop (feature, label) pairs and transitions seen less often.
     boundary : bool or "unpenalized", default=True
-        Whether there are weights for the first and the last label of a sequence. "unpenalized" leaves
-        them out of the penalty, as an intercept; on sequences of one step the model then equals
+        Whether there are weights for the first and the last label of a sequence. "unpenalized" excludes
+        them from the penalty, like an intercept; on sequences of one step the model then equals
         multinomial logistic regression with an intercept.
     edge_features : bool, default=False
-        Give features a weight per pair of labels too (seen in training): transitions then depend on
-        the observation. Time and memory per step grow with the square of the number of labels.
+        Whether features also have weights for pairs of labels (seen in training): transitions then depend
+        on the observation. Time and memory per step grow with the square of the number of labels.
     class_weight : dict, "balanced" or None, default=None
-        Cost of missing a label, relative to 1 (softmax-margin training): above 1 for labels that
+        Cost of missing a label (softmax-margin training), 1 by default: above 1 for labels that
         should be missed less often. "balanced" is inversely proportional to the frequency.
     n_jobs : int, default=None
-        Threads; the result has the same bits for any number.
+        Number of threads; the result is bitwise identical for any number.
     verbose : bool, default=False
         Show progress on standard error.
 
@@ -82,7 +81,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     ----------
     classes_ : array of shape (n_labels,)
     coef_ : array or CSC matrix of shape (n_labels, n_features)
-        Weights of the features; sparse where they are limited to pairs seen in training.
+        Weights of the features; sparse if they are limited to pairs seen in training.
     transitions_ : array of shape (n_labels, n_labels)
         Weights from one label (row) to the next (column).
     start_, end_ : arrays of shape (n_labels,)
@@ -100,14 +99,14 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     See Also
     --------
     StructuredPerceptron : faster to train, without probabilities of whole labelings.
-    IndependentLabeler : any classifier, position by position.
+    IndependentLabeler : any classifier, applied to each step independently.
 
     Notes
     -----
-    Each iteration costs O(T (L^2 + L F)) for T steps in all, L labels and F active features per step.
+    Each iteration costs O(T (L^2 + L F)) for T steps in total, L labels and F active features per step.
 
     Labels may be unknown (``None``) or partly known (a set of labels): training then maximises the
-    probability of all labelings that agree, and is no longer convex.
+    probability of all labelings that agree with them, and is no longer convex.
 
     References
     ----------
@@ -185,16 +184,16 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         y : list of label sequences
             ``None`` for an unknown label, a set for a partly known one.
         sample_weight : array of shape (n_sequences,), optional
-            Weight of each sequence. One weight per step is accepted too (a sequence then weighs the
-            mean of its steps).
+            Weight of each sequence. One weight per step is accepted too (the weight of a sequence is then
+            the mean over its steps).
         lengths : list of int, optional
-            Steps per sequence, where X is one stacked matrix.
+            Steps per sequence, if X is one stacked matrix.
         """
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> FitResult:
         if self.solver == "lbfgs" and self.c1 > 0:
-            raise InputError("solver='lbfgs' cannot honour c1 > 0; use 'owlqn' or 'auto'")
+            raise InputError("solver='lbfgs' does not support c1 > 0; use 'owlqn' or 'auto'")
         bound = self._bind(data)
         term = Likelihood(
             bound,
@@ -226,7 +225,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     def _solve(
         self, objective: PenalisedObjective, term: Likelihood, tol: float
     ) -> Iterator[FitState]:
-        """Return the states of the solver that the parameters ask for."""
+        """Return the states of the solver that the parameters specify."""
         c1 = None
         if self.c1 > 0 or self.solver == "owlqn":
             c1 = np.full(objective.n_params, float(self.c1))
@@ -241,9 +240,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
                 return lbfgs(objective, w, **options)
             return owlqn(objective, w, c1=c1, **options)
 
-        if (
-            term.bound.n_labels == 1
-        ):  # every weight vector predicts the label; zero has the least penalty
+        if term.bound.n_labels == 1:  # all weights predict that label; zero has the least penalty
             info = {"gradient_norm": 0.0, "bound": 0.0}
             zero = np.zeros(objective.n_params)
             return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
@@ -254,7 +251,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         return batch(np.zeros(objective.n_params), self.max_iter, None)
 
     def _miss_cost(self, data: TrainingData) -> NDArray[np.float64] | None:
-        """Log cost of missing the label of each step; 0 where the label is not known."""
+        """Return the log cost of missing the label of each step; 0 if the label is not known."""
         if self.class_weight is None:
             return None
         known = data.codes >= 0
@@ -264,19 +261,19 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         else:
             weights = np.ones(self.classes_.size)
             for label, weight in self.class_weight.items():
-                where = np.flatnonzero(self.classes_ == label)
-                if where.size == 0:
-                    raise InputError(f"class_weight names {label!r}, which is not a label of y")
+                code = np.flatnonzero(self.classes_ == label)
+                if code.size == 0:
+                    raise InputError(f"class_weight has {label!r}, which is not a label of y")
                 if not (isinstance(weight, Real) and np.isfinite(weight) and weight > 0):
                     raise InputError(
                         f"class_weight[{label!r}] is {weight!r}; it must be a positive number"
                     )
-                weights[where[0]] = weight
+                weights[code[0]] = weight
         return np.where(known, np.log(weights)[np.maximum(data.codes, 0)], 0.0)
 
 
 def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bool_] | None:
-    """Which weights the penalties count; None for all."""
+    """Return which weights are penalised; None if all are."""
     if boundary != "unpenalized":
         return None
     counted = np.ones(structure.n_params, dtype=bool)
@@ -286,7 +283,7 @@ def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bo
 
 
 def _scale_hint(X: Sequences) -> str:
-    """A word on the feature that dwarfs the others, where there is one; else nothing."""
+    """Return a hint to scale the feature with the largest values if they are extreme, else ''."""
     if X.matrix.nnz == 0:
         return ""
     largest = np.zeros(X.n_features)

@@ -1,7 +1,7 @@
-"""LinearChainLabeler: what every labeler with one weight vector over a chain shares.
+"""LinearChainLabeler: base class of the labelers with one weight vector over a chain.
 
-The parameters that say which weights exist, binding the structure to the training data, storing the weights
-in readable form, and scoring with them. A new linear learner implements `_learn` alone.
+It binds the structure to the training data, stores the weights in readable form, and scores with them. A new
+linear learner only implements `_learn`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LinearChainLabeler(ChainLabeler):
     edge_coef_: Any = None
 
     def _bind(self, data: TrainingData) -> BoundChain:
-        """Return the chain that the parameters and the training data call for, bound to the data."""
+        """Return the chain that parameters and training data determine, bound to the data."""
         structure = ChainStructure.from_data(
             data.X,
             data.codes,

@@ -1,8 +1,8 @@
 """StructuredPerceptron: the averaged or voted perceptron on chains (Collins 2002).
 
-For each training sequence: decode under the current weights; where the labeling is wrong, add the features
-of the gold labeling and take away those of the decoded one. The averaged perceptron predicts with the mean
-of all weight vectors met on the way; the voted one lets each of them vote, as often as it survived.
+For each training sequence: decode under the current weights; if the labeling is wrong, add the features of
+the gold labeling and subtract those of the decoded one. The averaged perceptron predicts with the mean of all
+weight vectors of training. In the voted perceptron each of them has one vote per sequence it was current for.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     Parameters
     ----------
     combination : {"averaged", "voted", "last"}, default="averaged"
-        How the weight vectors met in training predict together: their mean; a vote of all of them,
-        position by position, each counted as often as it survived (one decoding per stored vector: for
+        How the weight vectors of training are combined for prediction: their mean; a vote of all of them at
+        each step, weighted by the number of sequences each survived (one decoding per stored vector: for
         small data); or only the last one.
     max_iter : int, default=10
-        Passes over the data. There is no optimum to converge to: more passes fit the data closer.
+        Number of passes over the data. There is no optimum to converge to: more passes fit the data
+        more closely.
     tol : float, default=0.0
-        Stop when the share of wrong labels in a pass is at most this.
+        Stop if the proportion of wrong labels in a pass is at most this.
     beam_width : int or None, default=None
         Labels kept per step in decoding; None for exact decoding.
     early_update : bool, default=False
-        With a beam: stop at the step where the gold label falls out of the beam and update on the
-        prefix, so that every update is on a genuine error.
+        With a beam: stop at the step at which the gold label falls out of the beam, and update on the
+        prefix, so that every update corrects an actual error.
     all_states, all_transitions, min_freq, boundary
         Which parameters exist; see `LinearChainCRF` (``boundary`` is a bool here).
     temperature : float, default=1.0
@@ -61,7 +62,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         Visit the sequences in a new order in each pass.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
-        Threads of prediction; training is sequential by nature.
+        Number of threads for prediction; training is sequential.
     verbose : bool, default=False
         Show progress on standard error.
 
@@ -69,22 +70,22 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     ----------
     classes_ : array of shape (n_labels,)
     coef_, transitions_, start_, end_
-        Weights, as in `LinearChainCRF`; of the mean vector where the combination is "voted".
+        Weights, as in `LinearChainCRF`; of the mean vector if the combination is "voted".
     votes_ : CSR matrix of shape (n_updates + 1, n_params) or None
-        For "voted": the updates in order; row k is added to the vector before it.
+        For "voted": the updates in order; vector k is the sum of rows 0 to k.
     survival_ : array of shape (n_updates + 1,) or None
-        For "voted": steps that each vector survived.
+        For "voted": the number of sequences that each vector survived.
     n_iter_ : int
     converged_ : bool
-        Whether the last pass met ``tol``.
+        Whether the last pass reached ``tol``.
     history_ : dict of str to list
         iteration, objective (wrong labels of the pass), seconds, n_updates.
 
     Notes
     -----
-    `predict_nbest` exists where decoding is exact and one weight vector predicts, `decision_function` where
-    one weight vector predicts (not for "voted"). `predict_proba` of "voted" gives the shares of the votes;
-    else it reads the scores as log-potentials of a chain, which is not calibrated: raise ``temperature``
+    `predict_nbest` exists if decoding is exact and one weight vector predicts, `decision_function` if one
+    weight vector predicts (not for "voted"). `predict_proba` of "voted" gives the proportions of the votes;
+    otherwise it takes the scores as log-potentials of a chain, which is not calibrated: raise ``temperature``
     to make them less extreme. Each pass costs O(T (L^2 + L F)); with a beam of width B, O(T (B L + L F)).
 
     References
@@ -160,7 +161,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         ----------
         X, y, lengths : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,), optional
-            Size of the updates of each sequence.
+            Factor of the updates of each sequence.
         """
         return self._fit(X, y, sample_weight, lengths)
 
@@ -201,11 +202,11 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         self.survival_: Any = None
         self.structure_: Any = None
         if self.combination == "voted":
-            nothing = sp.csr_matrix((1, structure.n_params))
+            zero = sp.csr_matrix((1, structure.n_params))
             updates = [update for update, _ in learner.updates]
-            self.votes_ = sp.vstack([nothing, *updates], format="csr")
-            moments = [moment for _, moment in learner.updates]
-            self.survival_ = np.diff(np.concatenate([[0], *moments, [learner.online.n_steps]]))
+            self.votes_ = sp.vstack([zero, *updates], format="csr")
+            n_visits = [visits for _, visits in learner.updates]
+            self.survival_ = np.diff(np.concatenate([[0], *n_visits, [learner.online.n_steps]]))
             self.structure_ = structure
 
     def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
@@ -223,25 +224,25 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         if self.votes_ is not None:
             return self._vote_shares(X, mask)
 
-        def soften(scores: ChainScores, local: Mask | None, _: slice) -> NDArray[np.float64]:
-            heat = self.temperature
-            soft = ChainScores(
-                scores.unary / heat,
-                scores.pairwise / heat,
-                scores.start / heat,
-                scores.end / heat,
+        def scaled_marginals(scores: ChainScores, local: Mask | None, _: slice) -> Any:
+            temperature = self.temperature
+            scaled = ChainScores(
+                scores.unary / temperature,
+                scores.pairwise / temperature,
+                scores.start / temperature,
+                scores.end / temperature,
                 scores.offsets,
             )
-            return marginals(soft, mask=local).node
+            return marginals(scaled, mask=local).node
 
-        blocks = self._run(X, soften, mask)
+        blocks = self._run(X, scaled_marginals, mask)
         return np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
 
     predict_nbest = available_if(_decodes_exactly)(ChainLabeler.predict_nbest)
     decision_function = available_if(_has_one_vector)(ChainLabeler.decision_function)
 
     def _vote_shares(self, X: Sequences, mask: Mask | None) -> NDArray[np.float64]:
-        """Share of the votes for each label at each step."""
+        """Return the proportion of votes for each label at each step."""
         votes = np.zeros((X.n_steps, self.classes_.size))
         bound = self.structure_.bind(X)
         w = np.zeros(self.structure_.n_params)

@@ -1,4 +1,4 @@
-"""Weights to scores and back: the border between learners and inference."""
+"""Structures: scores from weights, and the interface between learners and inference."""
 
 from seqlab.structures.losses import hamming_loss, miss_costs
 from seqlab.structures.online import OnlineWeights

@@ -1,4 +1,4 @@
-"""Hamming loss, written once: the number of wrong labels, and its form as scores of labels."""
+"""Hamming loss: the number of wrong labels, and the same loss as a cost of each label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of an online learner: one pass of perceptron updates after the other, and their average."""
+"""Weights of an online learner: passes of perceptron updates, and the average of the weights."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Codes = NDArray[np.int64]
 
 
 class PassResult(NamedTuple):
-    """What one pass over the data found."""
+    """Result of one pass over the data."""
 
     n_wrong: int  # wrong labels
-    predicted: Codes  # labels decoded on the way, (n_positions,); -1 if decoding stopped before
+    predicted: Codes  # decoded labels, (n_positions,); -1 if decoding stopped before the position
     updated: NDArray[np.bool_]  # samples that changed the weights, (n_samples,)
 
 
@@ -30,7 +30,7 @@ class OnlineWeights(Protocol):
     Attributes
     ----------
     n_steps : int
-        Samples visited so far.
+        Number of samples visited so far.
     """
 
     n_steps: int
@@ -44,7 +44,7 @@ class OnlineWeights(Protocol):
         beam_width: int = 0,
         early_update: bool = False,
     ) -> PassResult:
-        """Visit the samples in order; add ``weights[i] (phi(gold) - phi(decoded))`` if one is wrong."""
+        """Visit the samples in order; add ``weights[i] (phi(gold) - phi(decoded))`` for each wrong one."""
         ...
 
     def current(self) -> Floats:
@@ -71,8 +71,8 @@ class OnlineWeights(Protocol):
 class DenseOnlineWeights:
     """Online weights of any structure, as one dense vector.
 
-    The average is kept lazily: with ``u`` the sum of the updates, each times the number of visits before it,
-    the mean of the weights after ``n`` visits is ``w - u / n``.
+    The average is computed lazily: if ``u`` is the sum of the updates, each times the number of visits before
+    it, the mean of the weights after ``n`` visits is ``w - u / n``.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class DenseOnlineWeights:
     ) -> PassResult:
         """Visit the samples in order; see `OnlineWeights`."""
         if beam_width > 0 or early_update:
-            raise InputError(f"{type(self._bound).__name__} has no beam search")
+            raise InputError(f"{type(self._bound).__name__} does not support beam search")
         bound = self._bound
         predicted = np.empty(codes.size, dtype=np.int64)
         updated = np.zeros(len(bound.X), dtype=bool)

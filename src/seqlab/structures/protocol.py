@@ -1,17 +1,17 @@
-"""The border between learners and structures.
+"""The interface between learners and structures.
 
-A learner (likelihood, perceptron, margin) knows weights and objectives. A structure knows how weights
-become scores, which labeling scores best, and which features a labeling has. A chain is one structure, a
-graph another. A structure is bound to its data once, ``bound = structure.bind(X)``; learners are typed to
-`BoundStructure` and call nothing else:
+A learner (likelihood, perceptron, margin) works with weights and objectives. A structure computes scores from
+weights, the labeling with the best score, and the features of a labeling. A chain is one structure, a graph
+another. A structure is bound to its data once, ``bound = structure.bind(X)``; learners use only the methods
+of `BoundStructure`:
 
-- everyone: `source` and `scores`, block by block;
+- all learners: `source` and `scores`, block by block;
 - online and margin learners: `argmax`, `loss_augmented_argmax`, `feature_difference`, `joint_features`,
   `squared_norms`;
 - likelihood learners: `expected_features`, `total_features`.
 
-A new structure implements the abstract methods. The others have generic versions, which a structure
-may replace by faster ones (the chain does).
+A new structure implements the abstract methods. The other methods have generic versions, which a structure
+may override with faster ones (as the chain does).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from seqlab.utils.threads import block_bounds, run_blocks
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-# Parts of a sum over the data that are computed side by side, each with a gradient of its own.
+# Parts of a sum over the data computed in parallel: more take more memory, fewer limit the threads.
 N_SLOTS = 8
-# Doubles of scores and marginals that a block may hold: half a megabyte, well inside an L2 cache.
+# Doubles of scores and marginals that a block may hold: half a megabyte, which fits in an L2 cache.
 BLOCK_DOUBLES = 65_536
 
 
 class MissCosts(NamedTuple):
-    """Cost of missing the gold label, position by position (softmax-margin training)."""
+    """Cost of missing the gold label at each position (softmax-margin training)."""
 
     codes: Codes  # gold labels, (n_positions,)
     costs: Floats  # (n_positions,), 0 if the label is unknown
@@ -51,7 +51,7 @@ class MissCosts(NamedTuple):
 class ExpectedFeatures(NamedTuple):
     """Log-partition and expected features of all samples.
 
-    The expected features come in parts, to be added up by whoever adds further terms.
+    The expected features are given in parts: the caller sums them together with further terms.
     """
 
     log_z: Floats  # (n_samples,)
@@ -72,7 +72,7 @@ class Marginals(Protocol):
 
 
 class StochasticPasses(Protocol):
-    """Weights that learn by stochastic gradient descent on a penalised likelihood."""
+    """Weights trained by stochastic gradient descent on a penalised likelihood."""
 
     def run(self, order: NDArray[np.int64]) -> tuple[float, Floats]:
         """Visit samples in order; return the weighted sum of their losses and the mean of the weights."""
@@ -84,34 +84,34 @@ class StochasticPasses(Protocol):
 
 
 class StochasticSupport(Protocol):
-    """What a structure may offer so that training can begin with stochastic passes."""
+    """Methods of a structure with which training can begin with stochastic passes."""
 
     @property
     def mean_square(self) -> float:
-        """Mean square of the values of features: 1 for text."""
+        """Mean square of the feature values: 1 for text."""
         ...
 
     def curvature(
         self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
     ) -> Floats:
-        """Return about the diagonal of the Hessian of the summed log-partitions, shape (n_params,)."""
+        """Return the approximate diagonal of the Hessian of the summed log-partitions, shape (n_params,)."""
         ...
 
     def stochastic_passes(
         self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
     ) -> StochasticPasses:
-        """Return zero weights that learn by stochastic gradient descent."""
+        """Return zero weights, to be trained by stochastic gradient descent."""
         ...
 
 
 class Structure(Protocol):
-    """Parameters of a structure: what can be bound to data."""
+    """Parameters of a structure, which can be bound to data."""
 
     n_labels: int
     n_params: int
 
     def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundStructure:
-        """Return the structure of these data."""
+        """Return the structure bound to these data."""
         ...
 
 
@@ -126,7 +126,7 @@ class BoundStructure(ABC):
     n_labels, n_params : int
     X : Sequences
     n_jobs : int, optional
-        Threads; results have the same bits for any number.
+        Number of threads; results are bitwise identical for any number.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class BoundStructure(ABC):
         self.X = X
         self.n_jobs = n_jobs
 
-    # What every structure implements.
+    # Methods that every structure implements.
 
     @abstractmethod
     def source(self, w: Floats) -> ScoreSource:
@@ -145,7 +145,7 @@ class BoundStructure(ABC):
 
     @abstractmethod
     def scores(self, source: ScoreSource, block: SequenceBlock) -> Any:
-        """Return the scores of a block, in the form that the structure's inference takes."""
+        """Return the scores of a block, as the structure's inference expects them."""
 
     @abstractmethod
     def add_costs(self, scores: Any, costs: Floats) -> Any:
@@ -185,14 +185,14 @@ class BoundStructure(ABC):
         codes : array
             Labels of all positions of these samples.
         samples : array, optional
-            Numbers of the samples; all if not given.
+            Indices of the samples; all if not given.
         """
 
-    # What follows from it.
+    # Methods with a generic version.
 
     @property
     def doubles_per_position(self) -> int:
-        """Numbers that a block holds for each position: what bounds the size of blocks."""
+        """Number of doubles that a block holds for each position; it limits the size of blocks."""
         return self.n_labels
 
     def block(self, first: int, last: int) -> SequenceBlock:
@@ -257,7 +257,8 @@ class BoundStructure(ABC):
         costs : MissCosts, optional
             Added to the scores.
         allowed : boolean array of shape (n_positions, n_labels), optional
-            What is known of the labels. From both results those under this knowledge are then subtracted.
+            Possible labels of each position. If given, the log-partitions and expected features restricted
+            to these labels are subtracted.
         """
         source, slots = self.source(w), self._slots()
         log_z = np.zeros(len(self.X))
@@ -281,12 +282,12 @@ class BoundStructure(ABC):
         return DenseOnlineWeights(self)
 
     def stochastic_support(self) -> StochasticSupport | None:
-        """Return what a warm start needs, if the structure has it."""
+        """Return the methods that a warm start needs; None if the structure does not have them."""
         return None
 
     @property
     def work_per_pass(self) -> float:
-        """About the number of operations of one pass over the data."""
+        """Approximate number of operations of one pass over the data."""
         return self.X.n_steps * float(self.n_labels) ** 2
 
     def _block_marginals(
@@ -311,7 +312,7 @@ class BoundStructure(ABC):
         return found
 
     def _slots(self) -> list[list[tuple[int, int]]]:
-        """Cut the data into slots, each a list of blocks (first, last)."""
+        """Split the data into slots, each a list of blocks (first, last)."""
         offsets = self.X.offsets
         slots = block_bounds(offsets, self.n_labels * self.n_labels, max_blocks=N_SLOTS)
         plan = []

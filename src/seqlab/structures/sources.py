@@ -1,7 +1,7 @@
-"""Where scores come from: weights, score functions or kernel coefficients.
+"""Sources of scores: weights, score functions or kernel coefficients.
 
-A source gives the scores of a block of samples in two tables, whatever the shape of the structure: one score
-for each position and label, and one for each pair of labels on an edge. The structure arranges them.
+For any structure, a source gives the scores of a block of samples in two tables: one score for each position
+and label, and one for each pair of labels on an edge.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class ScoreSource(Protocol):
     def edge_scores(self, block: SequenceBlock) -> Floats:
         """Return the score of each pair of labels on an edge.
 
-        Shape (n_labels, n_labels), or (n_block_positions, n_labels, n_labels) if they differ: entry ``t`` is
-        that of the edge that ends at position ``t``.
+        Shape (n_labels, n_labels), or (n_block_positions, n_labels, n_labels) if ``edges_vary``: entry ``t``
+        is for the edge that ends at position ``t``.
         """
         ...
 
@@ -59,7 +59,7 @@ class FunctionSource:
     node_scores : callable
         Takes a `SequenceBlock`, returns an array of shape (n_block_positions, n_labels).
     edge_scores : array of shape (n_labels, n_labels) or callable, optional
-        Constant, or as `node_scores`; zeros if not given.
+        Constant, or a callable like `node_scores`; zeros if not given.
     start, end : arrays of shape (n_labels,), optional
         Zeros if not given.
     """
@@ -97,8 +97,8 @@ class KernelSource(FunctionSource):
     ----------
     coefficients : array of shape (n_training_positions, n_labels)
     kernel_rows : callable
-        Takes a `SequenceBlock`, returns the kernel between its positions and those of the training data,
-        shape (n_block_positions, n_training_positions).
+        Takes a `SequenceBlock`, returns the kernel between its positions and the training positions, shape
+        (n_block_positions, n_training_positions).
     edge_scores, start, end
         As in `FunctionSource`.
     """

@@ -1,4 +1,4 @@
-"""Linear chains: parameters, scores, and the fused passes that make training fast."""
+"""Linear chains: parameters, scores, and fused passes for fast training."""
 
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
 from seqlab.structures.chain.pattern import FeaturePattern

@@ -1,4 +1,4 @@
-"""BoundChain: a linear chain bound to its data; what learners see of it."""
+"""BoundChain: a linear chain bound to its data."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BoundChain(BoundStructure):
 
     @property
     def doubles_per_position(self) -> int:
-        """Numbers that a block holds for each step."""
+        """Number of doubles that a block holds for each step."""
         return self.n_labels if self.structure.edge is None else self.n_labels**2
 
     @cached_property
@@ -149,7 +149,7 @@ class BoundChain(BoundStructure):
         log_z: Floats,
         out: Floats,
     ) -> None:
-        """Add what the fused pass cannot compute: very long chains, scores of extreme range."""
+        """Add the sequences that the fused pass cannot compute: very long chains, extreme scores."""
         source = self.source(w)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], skipped, [0]]))).reshape(-1, 2)
         for slot in self._slots():
@@ -166,12 +166,12 @@ class BoundChain(BoundStructure):
                         self.add_expected_features(found, block, out)
 
     def stochastic_support(self) -> FusedPasses | None:
-        """Return the fused passes, without edge features."""
+        """Return the fused passes; None with edge features."""
         return self.passes if self.structure.edge is None else None
 
     @property
     def work_per_pass(self) -> float:
-        """About the number of operations of one pass over the data."""
+        """Approximate number of operations of one pass over the data."""
         return super().work_per_pass + self.X.matrix.nnz * min(self.n_labels, 8)
 
     def online_weights(self) -> ChainOnlineWeights:
@@ -211,12 +211,12 @@ class BoundChain(BoundStructure):
         pairs = label_pairs(codes, offsets, self.n_labels)
         transition = np.append(structure.transition_index.ravel(), -1)[pairs]
         entries: list[tuple[str, Any, Any, Any]] = [
-            ("state", sequence_of_entry, structure.state.fired(matrix, codes), matrix.data),
+            ("state", sequence_of_entry, structure.state.weight_index(matrix, codes), matrix.data),
             ("transitions", sequence_of_step, transition, np.ones(codes.size)),
         ]
         if structure.edge is not None:
-            fired = structure.edge.fired(matrix, pairs)
-            entries.append(("edge", sequence_of_entry, fired, matrix.data))
+            index = structure.edge.weight_index(matrix, pairs)
+            entries.append(("edge", sequence_of_entry, index, matrix.data))
         if structure.boundary:
             sequences = np.flatnonzero(X.lengths)
             ones = np.ones(sequences.size)

@@ -1,8 +1,8 @@
-"""EmissionTable: weights laid out for scoring many steps.
+"""EmissionTable: a table of weights for scoring many steps.
 
 The counterpart of `MixedRows` for data that are read once: the weights of the features that occur, in the
-order in which they are needed. Laying out costs about half as much as scoring, and a little for every feature
-of the model; scoring from the matrix of weights itself takes twice as long.
+order in which they are needed. Building the table takes about half as long as scoring, and a little for every
+feature of the model; scoring from the matrix of weights itself takes twice as long as from the table.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from seqlab.inference.kernels.dense import padded_width
 from seqlab.structures.chain._kernels import emission as kernels
 
 Floats = NDArray[np.float64]
-# Labels from which on a feature gets a dense row, as a share of all. Less than for training, where the list
-# of a feature's weights is compiled into the data.
+# A feature with weights for at least this share of the labels gets a dense row. Less than in training, in
+# which lists of weights are cheaper because `MixedRows` stores them with the data.
 DENSE_SHARE = 0.125
-MAX_LABELS = 1 << 16  # a line gives a column 16 bits
+MAX_LABELS = 1 << 16  # a line stores a column in 16 bits
 
 
 class EmissionTable:
-    """Weights of the features that some data have, ready to score their rows.
+    """Weights of the features that occur in X, arranged for scoring its rows.
 
     Parameters
     ----------
     coef : CSC matrix of shape (n_labels, n_features)
-        Of at most `MAX_LABELS` labels.
+        With at most `MAX_LABELS` labels.
     X : CSR matrix of shape (n_steps, n_features)
     """
 
     def __init__(self, coef: sp.csc_matrix, X: sp.csr_matrix) -> None:
         self.n_labels, n_features = coef.shape
         self._X = X
-        # Lines in the order in which the data need them: those of rare features are neighbours of
-        # what is read at the same time, and features that do not occur take no room.
+        # Lines are in order of first use: those of rare features are close to lines that are read at
+        # the same time, and features that do not occur take no memory.
         self._numbered = np.empty(X.nnz, dtype=np.int32)
         numbers = np.zeros(n_features, dtype=np.int32)
         features = np.empty(min(X.nnz, n_features), dtype=np.int32)
@@ -53,7 +53,7 @@ class EmissionTable:
         )  # fmt: skip
 
     def emit(self, first: int, last: int) -> Floats:
-        """Scores of rows first..last, shape (last - first, n_labels)."""
+        """Return the scores of rows ``first:last``, shape (last - first, n_labels)."""
         out = np.empty((last - first, self.n_labels))
         kernels.emit_lines(
             self._X.indptr, self._numbered, self._X.data, self._lines, self._values,
@@ -63,7 +63,7 @@ class EmissionTable:
 
 
 def _aligned(n_rows: int, n_columns: int) -> NDArray[np.int64]:
-    """An array with anything in it, whose memory begins with a cache line."""
+    """Return an uninitialised array whose memory is aligned to cache lines."""
     line = 64 // 8
     raw = np.empty(n_rows * n_columns + line, dtype=np.int64)
     begin = -(raw.ctypes.data // 8) % line

@@ -1,7 +1,7 @@
 """Passes over all chains in fused kernels: expected features, and the diagonal of the Hessian.
 
-For chains without edge features, which is the usual case. The data are compiled once into `MixedRows`; a pass
-computes emission, forward-backward and scatter for eight chains at a time. Also starts the stochastic passes.
+For chains without edge features, the usual case. The data are converted once to `MixedRows`; a pass computes
+emission, forward-backward and scatter for eight chains at a time. Also creates the stochastic passes.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
-# Doubles of gradients that all slots together may hold (512 MB): fewer slots for larger models.
+# Doubles of gradients that all slots together may hold (512 MB): larger models get fewer slots.
 SLOT_DOUBLES = 1 << 26
-# Operations on the data that a slot must have for each weight, since its gradient is cleared and added up.
+# Minimum operations on the data per slot and weight: with fewer, clearing and summing the gradients of the
+# slots takes a noticeable share of the time.
 WORK_PER_WEIGHT = 64
 NOTHING = np.empty(0)
 
 
 class PassSums(NamedTuple):
-    """What a pass found."""
+    """Results of a pass."""
 
     log_z: Floats  # (n_sequences,)
     parts: Floats  # (n_slots, n_params): expected features, or curvatures
-    skipped: NDArray[
-        np.bool_
-    ]  # sequences that the kernel cannot compute: too long, scores too far apart
+    skipped: NDArray[np.bool_]  # sequences that are too long or have too extreme scores
 
 
 class FusedPasses:
@@ -66,7 +65,7 @@ class FusedPasses:
         n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
         n_slots = max(2, n_slots)
         self._bounds = block_bounds(self.offsets, width * width, max_blocks=n_slots)
-        # Within a slot by length, so that the chains of a group end together.
+        # Sorted by length within a slot, so that the chains of a group have similar lengths.
         lengths = X.lengths
         self._order = np.concatenate(
             [
@@ -74,7 +73,7 @@ class FusedPasses:
                 for a, b in pairwise(self._bounds.tolist())
             ]
         )
-        # Kept between passes: fresh memory of this size costs more than clearing it.
+        # Kept between passes: allocating this much memory costs more than clearing it.
         self._tables = PaddedWeights(self._layout).tables
         self._parts = np.empty((self._bounds.size - 1, structure.n_params))
 
@@ -119,7 +118,7 @@ class FusedPasses:
             sums.flush()
 
         run_blocks(run, self._bounds.size - 1, self.n_jobs)
-        # The sum is one cheap look at all values.
+        # The sum is a cheap first test of all values.
         if not np.isfinite(result.log_z.sum()) and not np.isfinite(result.log_z).all():
             bad = int(np.argmax(~np.isfinite(result.log_z)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
@@ -130,14 +129,14 @@ class FusedPasses:
     ) -> Floats:
         """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,).
 
-        Sequences that a pass skips are left out: where scores are extreme, the curvature is near 0.
+        Sequences that a pass skips are left out: if scores are extreme, the curvature is near 0.
         """
         sums: Floats = self.run(w, weights, costs, curvature=True).parts.sum(axis=0)
         return sums
 
     @property
     def mean_square(self) -> float:
-        """Mean square of the values of features: 1 for text."""
+        """Mean square of the feature values: 1 for text."""
         if self.rows.is_unit:
             return 1.0
         values = self.X.matrix.data
@@ -146,7 +145,7 @@ class FusedPasses:
     def stochastic_passes(
         self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
     ) -> ChainStochasticPasses:
-        """Return zero weights that learn by stochastic gradient descent."""
+        """Return zero weights, to be trained by stochastic gradient descent."""
         cost = NOTHING if costs is None else costs.costs
         return ChainStochasticPasses(
             self.structure, self.X, self.rows, codes, weights, cost, c2=c2, rate=rate
@@ -154,17 +153,17 @@ class FusedPasses:
 
 
 def _unsure_transitions(counts: Floats, unsure: Floats) -> Floats:
-    """Return about ``sum_t p (1 - p)`` of every transition.
+    """Return an approximation of ``sum_t p (1 - p)`` for every transition.
 
     Parameters
     ----------
     counts : array of shape (n_labels, n_labels)
         ``sum_t p`` of the transitions.
     unsure : array of shape (n_labels,)
-        ``sum_t q (1 - q)`` of the labels.
+        ``sum_t q (1 - q)`` of the labels, the sums of their variances.
 
-    A transition is taken to be as unsure as its two labels together. The sums ``p`` alone, hundreds of
-    times larger if the model is sure, would all but stop the transitions.
+    The variance of a transition is taken as that of its two labels together. ``sum_t p`` itself is hundreds
+    of times larger if the model is confident, and as a preconditioner would nearly stop the transitions.
     """
     share = unsure / np.maximum(np.maximum(counts.sum(axis=0), counts.sum(axis=1)), 1e-12)
     result: Floats = counts * np.minimum(share[:, None] + share[None, :], 1.0)

@@ -1,8 +1,8 @@
-"""MixedRows: training data compiled for one feature pattern.
+"""MixedRows: training data converted for one feature pattern.
 
-The same numbers as the CSR matrix and the pattern, in the layout that training passes read fastest:
-each step lists its dense features (those that go with many labels) by row number and the others weight by
-weight. See `_kernels.mixed_rows` for what this buys.
+The content of the CSR matrix and of the pattern, in the layout that training passes read fastest: each step
+has a list of row indices for its dense features (those with weights for many labels) and a list of single
+weights for the others. See `_kernels.mixed_rows` for measurements.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.utils.threads import run_blocks
 
 Floats = NDArray[np.float64]
-# A dense row costs width additions in vectors, a pair one addition and some latency: on text the two meet
-# at about a quarter of the labels.
+# A feature with weights for at least this share of the labels gets a dense row. A dense row costs width
+# additions in vectors, a pair one addition and some latency: on text they are equal at about a quarter.
 DENSE_SHARE = 0.25
 MIN_DENSE = 2
-N_PARTS = 2  # of the steps, that threads share
+N_PARTS = 2  # parts of the steps that threads convert in parallel
 
 
 class RowArrays(NamedTuple):
-    """What the kernels take, in their order."""
+    """Arguments of the kernels, in their order."""
 
     dense_ptr: NDArray[np.uint32]
     dense_row: NDArray[np.uint32]
@@ -51,7 +51,7 @@ class MixedRows:
     Attributes
     ----------
     width : int
-        Labels, padded for vector loops.
+        Number of labels, padded for vector loops.
     arrays : RowArrays
     is_unit : bool
         Whether every value of the data is 1.
@@ -70,7 +70,7 @@ class MixedRows:
         self.n_jobs = n_jobs
         self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
         self.arrays = self._split(X, plan, columns)
-        # Weight p of a dense feature lies at rows.ravel()[place[k]] where param[k] == p.
+        # Weight _param[k], of a dense feature, is stored at rows.ravel()[_place[k]].
         is_dense = plan < 0
         self._param = np.flatnonzero(np.repeat(is_dense, counts))
         row_of_weight = np.repeat(-1 - plan[is_dense], counts[is_dense])
@@ -106,16 +106,16 @@ class MixedRows:
         return arrays
 
     def _in_parts(self, function: Callable[[int, int], Any]) -> list[Any]:
-        """``function(first, last)`` of fixed parts of the steps, by threads."""
+        """Return ``function(first, last)`` for fixed parts of the steps, computed by threads."""
         cuts = self._cuts.tolist()
         return run_blocks(lambda i: function(cuts[i], cuts[i + 1]), N_PARTS, self.n_jobs)
 
     def new_rows(self) -> Floats:
-        """Zeros for the dense features, shape (n_dense, width)."""
+        """Return zeros for the dense features, shape (n_dense, width)."""
         return np.zeros((self.n_dense, self.width))
 
     def spread(self, weights: Floats, rows: Floats) -> None:
-        """Copy the weights of dense features into their rows (zero where a pair has no weight)."""
+        """Copy the weights of dense features to their rows; entries without a weight stay unchanged."""
         rows.reshape(-1)[self._place] = weights[self._param]
 
     def gather(self, rows: Floats, weights: Floats) -> None:
@@ -123,7 +123,7 @@ class MixedRows:
         weights[self._param] = rows.reshape(-1)[self._place]
 
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
-        """Features of the steps with their labels, summed, shape (n_weights,)."""
+        """Return the sum of the features of all steps with their labels, shape (n_weights,)."""
 
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
@@ -138,12 +138,12 @@ class MixedRows:
 
 
 def min_dense(n_labels: int) -> float:
-    """Labels from which on a feature gets a dense row."""
+    """Return the number of labels at or above which a feature gets a dense row."""
     return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Where the entries of each row begin, and where the last one ends."""
+    """Return the start of the entries of each row, and the end of the last row."""
     pointers = np.zeros(counts.size + 1, dtype=np.uint32)
     np.cumsum(counts, out=pointers[1:])
     return pointers

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class ChainOnlineWeights:
-    """Weights, their lazily kept sums, and the number of visits; see `OnlineWeights`.
+    """Weights, their lazily computed sums, and the number of visits; see `OnlineWeights`.
 
     Parameters
     ----------

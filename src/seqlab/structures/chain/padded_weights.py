@@ -1,7 +1,7 @@
-"""PaddedWeights: the weights of a chain as the kernels take them.
+"""PaddedWeights: the weights of a chain in the form that the kernels use.
 
 Kernels work on tables whose label axis is padded to a whole number of vector registers. `PaddedWeights`
-is the one place that converts between these tables and the parameter vector of the structure.
+converts between these tables and the parameter vector of the structure.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Floats = NDArray[np.float64]
 
 
 class WeightTables(NamedTuple):
-    """Tables of weights, as kernels take them."""
+    """Tables of weights, in the form that the kernels use."""
 
     dense: Floats  # (n_dense, width), state weights of dense features
-    state: Floats  # (n_weights,), those of the other features
+    state: Floats  # (n_weights,), state weights of the other features
     pairwise: Floats  # (1, width, width), transition weights
     start: Floats  # (width,)
     end: Floats  # (width,)
 
 
 class PaddedLayout:
-    """Where the weights of a chain lie in padded tables.
+    """Positions of the weights of a chain in padded tables.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PaddedLayout:
         self.transition_place = before * rows.width + after
 
     def load(self, w: Floats, tables: WeightTables) -> WeightTables:
-        """Write a parameter vector to tables; those returned share its memory for the state weights."""
+        """Write a parameter vector to tables and return them; their ``state`` shares its memory."""
         dense, _, pairwise, start, end = tables
         state = w[self.slices["state"]]
         self.rows.spread(state, dense)
@@ -57,7 +57,7 @@ class PaddedLayout:
 
 
 class PaddedWeights:
-    """Tables of weights, zero at first, that can be read out as a parameter vector.
+    """Tables of weights, initially zero, that can be converted to a parameter vector.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A column is a label, or a pair of labels for observation-conditioned transitions. The pattern is
 either complete, an (n_features, n_columns) matrix of weights, or limited to the pairs seen in
-training, as CRFsuite does: on text this is a tenth or less of all pairs.
+training, as in CRFsuite: on text this is a tenth or less of all pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from seqlab.structures.chain._kernels import pattern as kernels
 
 Floats = NDArray[np.float64]
-# Columns up to which a bit for every pair is less memory than the data themselves.
+# Mark pairs in a bit set up to this number of columns; beyond, it would take more memory than the data.
 MAX_BITS = 512
 
 
@@ -55,7 +55,7 @@ class FeaturePattern:
         rows: NDArray[np.int64] | None = None,
         min_count: float = 0,
     ) -> FeaturePattern:
-        """Pairs seen in the rows of X with the given column codes (negative codes are skipped)."""
+        """Return the pairs seen in rows of X with the given column codes (negative codes are skipped)."""
         rows = np.arange(X.shape[0]) if rows is None else rows
         arrays = X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns
         if min_count <= 1 and n_columns <= MAX_BITS:
@@ -72,16 +72,16 @@ class FeaturePattern:
         return int(self.columns.size)
 
     def explicit(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """``starts`` and ``columns`` spelled out, also where every pair has a weight."""
+        """Return ``starts`` and ``columns`` as arrays, even if every pair has a weight."""
         if self.starts is not None and self.columns is not None:
             return self.starts, self.columns
         starts = np.arange(self.n_features + 1, dtype=np.int32) * np.int32(self.n_columns)
         return starts, np.tile(np.arange(self.n_columns, dtype=np.int32), self.n_features)
 
     def matrix(self, weights: Floats) -> Any:
-        """The weights as a matrix of shape (n_columns, n_features), sharing their memory.
+        """Return the weights as a matrix of shape (n_columns, n_features) that shares their memory.
 
-        Sparse (CSC) where the pattern is limited, else a dense Fortran-ordered array.
+        Sparse (CSC) if the pattern is limited, else a dense Fortran-ordered array.
         """
         if self.columns is None:
             return weights.reshape(self.n_features, self.n_columns).T
@@ -91,7 +91,7 @@ class FeaturePattern:
     def scatter(
         self, X: sp.csr_matrix, residual: Floats, first: int, last: int, out: Floats
     ) -> None:
-        """``out += X[first:last]' residual``, on the weights of the pattern."""
+        """Add ``X[first:last]' residual`` to ``out``, for the weights of the pattern."""
         if self.columns is None:
             rows = out.reshape(self.n_features, self.n_columns)
             kernels.scatter_rows(X.indptr, X.indices, X.data, residual, first, last, rows)
@@ -103,12 +103,12 @@ class FeaturePattern:
     def add_observed(
         self, X: sp.csr_matrix, codes: NDArray[np.int64], step_weights: Floats, out: Floats
     ) -> None:
-        """Add the summed features of rows with the given columns to ``out``."""
+        """Add the sum of the features of all rows, each with its column, to ``out``."""
         starts, columns = self.explicit()
         kernels.add_observed(X.indptr, X.indices, X.data, starts, columns, codes, step_weights, out)
 
-    def fired(self, X: sp.csr_matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each stored entry of X, the weight it fires with its row's column (-1: none)."""
+    def weight_index(self, X: sp.csr_matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return, for each stored entry of X, the index of its weight for the row's column (-1: none)."""
         if self.columns is None:
             column = np.repeat(codes, np.diff(X.indptr))
             index = X.indices.astype(np.int64) * self.n_columns + column
@@ -119,7 +119,7 @@ class FeaturePattern:
 
 
 def emit(X: sp.csr_matrix, coef: Any, first: int, last: int) -> Floats:
-    """Scores of rows first..last: ``X[first:last] @ coef.T``, shape (last - first, n_columns).
+    """Return ``X[first:last] @ coef.T``, the scores of these rows, shape (last - first, n_columns).
 
     ``coef`` is (n_columns, n_features): CSC, or a dense array.
     """

@@ -13,24 +13,24 @@ from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 
 Floats = NDArray[np.float64]
-# Sequences within which the order is by length, so that the chains of a group end together.
+# Sequences sorted by length at a time: with more, groups have more equal lengths but a less random order.
 STRETCH = 64
 # Sequences between two additions of the frequent weights to their mean.
 PART = 256
 # Parts between two additions of all weights to their mean, and between two shrinkages of frequent weights.
 PARTS_PER_MEAN = 8
 PARTS_PER_SHRINKAGE = 4
-# How much slower a frequent weight moves; see `ChainStochasticPasses`.
+# Reduces the learning rate of frequent weights; see `ChainStochasticPasses`.
 DAMPING = 0.2
 
 
 class ChainStochasticPasses:
-    """Weights under stochastic gradient descent, from zero; see `StochasticPasses`.
+    """Weights under stochastic gradient descent, starting from zero; see `StochasticPasses`.
 
-    A weight whose feature fires ``n`` times in a group of sequences moves at ``1 / (1 + DAMPING * rate * n)``
-    of the common rate, at which it would overshoot. More damping would allow a larger rate, but it leaves
-    the directions unlearned in which frequent features nearly cancel, and those are the ones that cost a
-    batch solver its time.
+    A weight whose feature is active ``n`` times in a group of sequences has ``1 / (1 + DAMPING * rate * n)``
+    times the common learning rate, because it would overshoot at the common rate. More damping would allow a
+    larger rate, but learns slowly in directions in which frequent features nearly cancel, and there a batch
+    solver is slow too.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class ChainStochasticPasses:
         self._layout = PaddedLayout(structure, rows)
         self._table = PaddedWeights(self._layout)
         self._decay = 2.0 * c2 / max(float(weights.sum()), 1e-12)
-        # Relative to their mean, so that a rate means the same whatever the scale of the weights.
+        # Relative to their mean, so that the rate does not depend on the scale of the weights.
         self._mean_weight = float(weights.mean())
         relative = weights / self._mean_weight
         self._weights = relative if np.any(relative != 1.0) else np.empty(0)
@@ -85,20 +85,20 @@ class ChainStochasticPasses:
             table[...] = 0.0
 
     def _set_shares(self) -> None:
-        """Compute the share of the rate that each weight of a frequent feature gets."""
+        """Compute the factor of the learning rate of each weight of a frequent feature."""
         structure, rows, n_labels = self._structure, self._rows, self._structure.n_labels
         n_groups = max(self._lengths.size, 1) / LANES
 
-        def share(fired: Floats) -> Floats:
-            return 1.0 / (1.0 + DAMPING * self._rate * fired / n_groups)
+        def share(count: Floats) -> Floats:
+            return 1.0 / (1.0 + DAMPING * self._rate * count / n_groups)
 
         arrays = rows.arrays
         unit = arrays.dense_value.size == 0
         values = np.ones(arrays.dense_row.size) if unit else arrays.dense_value
-        fired = np.bincount(arrays.dense_row, values * values, rows.n_dense)
-        self._row_share = share(fired.astype(np.float64))
-        pace = values * self._row_share[arrays.dense_row]
-        self._paces = arrays._replace(dense_value=pace)
+        counts = np.bincount(arrays.dense_row, values * values, rows.n_dense)
+        self._row_share = share(counts.astype(np.float64))
+        scaled = values * self._row_share[arrays.dense_row]
+        self._scaled_rows = arrays._replace(dense_value=scaled)
         pairs = label_pairs(self._codes, self._offsets, n_labels)
         seen = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
         shares = share(seen.reshape(n_labels, n_labels).astype(np.float64))
@@ -111,9 +111,9 @@ class ChainStochasticPasses:
         Returns
         -------
         loss : float
-            Weighted sum of the log-losses on the way.
+            Weighted sum of the log-losses, each at the weights when the sequence is visited.
         mean : array of shape (n_params,)
-            Mean of the weights on the way.
+            Mean of the weights during the pass.
         """
         average = PaddedWeights(self._layout)
         table, mean = self._table.tables, average.tables
@@ -124,7 +124,7 @@ class ChainStochasticPasses:
             total += self._run_part(part)
             if i % PARTS_PER_SHRINKAGE == PARTS_PER_SHRINKAGE - 1 or i == len(parts) - 1:
                 self._shrink()
-            # Frequent weights are noisy, and few: their mean is taken over many points.
+            # Frequent weights are noisy and few, so their mean is taken over more points.
             for to, now in frequent:
                 to += now
             if i % PARTS_PER_MEAN == PARTS_PER_MEAN // 2 or len(parts) <= PARTS_PER_MEAN // 2:
@@ -140,13 +140,13 @@ class ChainStochasticPasses:
         stretch = np.arange(order.size) // STRETCH
         order = order[np.lexsort((self._lengths[order], stretch))]
         self._step, self._scale, total = sgd_pass(
-            order, self._offsets, rows.arrays, self._paces, self._table.tables, rows.n_labels,
+            order, self._offsets, rows.arrays, self._scaled_rows, self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,
             self._codes, self._miss_cost, self._weights,
             self._decay, self._rate, self._step, self._scale,
         )  # fmt: skip
-        speed = self._rate / (1.0 + self._decay * self._rate * self._step)
-        self._shrinkage += self._decay * speed * order.size
+        rate = self._rate / (1.0 + self._decay * self._rate * self._step)
+        self._shrinkage += self._decay * rate * order.size
         return total
 
     def _shrink(self) -> None:

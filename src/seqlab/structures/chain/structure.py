@@ -7,7 +7,7 @@ The joint feature vector of a sequence is the concatenation of
 - transition counts for each parameterised pair of labels;
 - start and end indicators (optional).
 
-``w`` lies in that order. The score of a labeling is ``w' phi(x, y)``.
+``w`` has the same order. The score of a labeling is ``w' phi(x, y)``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ChainStructure:
     state : FeaturePattern
         (feature, label) pairs that have a weight.
     transition_index : int64 array of shape (n_labels, n_labels)
-        Number of each transition among the transition weights; -1 if a transition has none
+        Index of each transition among the transition weights; -1 if a transition has no weight
         (its score is then 0).
     boundary : bool
         Whether there are start and end weights.
@@ -86,7 +86,7 @@ class ChainStructure:
         boundary: bool = True,
         edge_features: bool = False,
     ) -> ChainStructure:
-        """Choose the parameters that the training data call for (CRFsuite's ``feature.*`` options)."""
+        """Choose the parameters from the training data (CRFsuite's ``feature.*`` options)."""
         matrix = as_csr(X).matrix
         pairs = label_pairs(codes, X.offsets, n_labels)
         if all_states:
@@ -98,15 +98,15 @@ class ChainStructure:
         if edge_features:
             edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
         counts = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
-        # With partly known labels the truth may contain transitions that were not observed: keep them all.
+        # With partly known labels the true labeling may have transitions that were not observed: keep all.
         everything = all_transitions or allowed is not None
         has_weight = np.ones_like(counts, dtype=bool) if everything else counts >= max(min_freq, 1)
         index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
         return cls(n_labels, state, index, boundary, edge)
 
     def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundChain:
-        """Return the chains of these data; see `seqlab.structures.BoundStructure`."""
-        # Here because a bound chain knows its structure, and would import this module first.
+        """Return the structure bound to these data; see `seqlab.structures.BoundStructure`."""
+        # Imported here because that module imports this one.
         from seqlab.structures.chain.bound import BoundChain
 
         return BoundChain(self, X, n_jobs=n_jobs)
@@ -133,7 +133,7 @@ class ChainStructure:
 
 
 def previous_codes(codes: Codes, offsets: NDArray[np.int64]) -> Codes:
-    """Return the code of the step before, -1 at the first step of every sequence."""
+    """Return the code of the previous step, -1 at the first step of every sequence."""
     previous = np.empty_like(codes)
     previous[1:] = codes[:-1]
     previous[offsets[:-1][offsets[:-1] < codes.size]] = -1
@@ -141,7 +141,7 @@ def previous_codes(codes: Codes, offsets: NDArray[np.int64]) -> Codes:
 
 
 def label_pairs(codes: Codes, offsets: NDArray[np.int64], n_labels: int) -> Codes:
-    """Return the number of the label pair that ends at each step; -1 at first steps and unknown labels."""
+    """Return the index of the label pair that ends at each step; -1 at first steps and unknown labels."""
     previous = previous_codes(codes, offsets)
     return np.where((codes >= 0) & (previous >= 0), previous * n_labels + codes, -1)
 
@@ -151,7 +151,7 @@ def _possible_labels(
 ) -> tuple[NDArray[np.int64], Codes]:
     """Return (step, label) pairs that count as seen: known labels, and those of partly known steps.
 
-    A step of which nothing is known says nothing about which features go with which labels.
+    A step with an unknown label gives no information on which features occur with which labels.
     """
     steps = np.arange(codes.size)
     if allowed is None:

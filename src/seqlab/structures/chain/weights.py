@@ -1,4 +1,4 @@
-"""ChainWeights: the weights of a linear chain in the form people read, and the scores they give."""
+"""ChainWeights: the weights of a linear chain in readable form, and the scores they give."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from seqlab.structures.sources import ScoreSource
 
 Floats = NDArray[np.float64]
 # Build an emission table only if X has at least 1/64 stored entries per feature of the model: building it
-# costs a little for every feature.
+# takes a little time for every feature.
 MIN_ENTRIES_PER_FEATURE = 1 / 64
 
 
 @dataclass(slots=True)
 class ChainWeights:
-    """The weights of a linear chain in the form people read.
+    """The weights of a linear chain in readable form.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ChainWeights:
     edge_coef: Any = None
 
     def check(self, n_features: int) -> None:
-        """Raise `InputError` if the parts do not fit each other or the data: kernels trust them."""
+        """Raise `InputError` if shapes do not match each other or the data: kernels do not check them."""
         n_labels = self.coef.shape[0]
         shapes = {
             "coef": (self.coef, (n_labels, n_features)),
@@ -106,14 +106,14 @@ class WeightSource:
 
 
 def as_csr(X: Sequences) -> Sequences:
-    """Return the same sequences with a CSR matrix: kernels of the chain read rows of non-zero entries."""
+    """Return the same sequences with a CSR matrix, which the kernels of the chain need."""
     if X.is_sparse:
         return X
     return Sequences(sp.csr_matrix(X.matrix), X.offsets, feature_names=X.feature_names)
 
 
 def chain_scores(source: ScoreSource, block: SequenceBlock) -> ChainScores:
-    """Return the scores of a block of chains, as inference takes them."""
+    """Return the scores of a block of chains, as inference expects them."""
     return ChainScores(
         source.node_scores(block),
         source.edge_scores(block),

@@ -1,1 +1,1 @@
-"""Compiled loops of the chain: arrays in, arrays out."""
+"""Compiled kernels of the chain; they take and return arrays only."""

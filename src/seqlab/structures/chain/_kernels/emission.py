@@ -1,14 +1,14 @@
 """Kernels of `EmissionTable`: scores of rows that are read once.
 
-A feature has one line of four numbers, half a cache line: its kind, and up to three weights. The line of a
-feature with weights for many labels names a dense row instead, and of those in between a run of weights.
-Lines that the next steps need are prefetched; only the rare runs depend on a branch that cannot be
-predicted.
+A feature has one line of four numbers, half a cache line: the packed columns and up to three weights. The
+line of a feature with weights for many labels refers to a dense row instead, with a medium number of weights
+to a run of weights. Lines that the next steps need are prefetched; only runs, which are rare, need a branch
+that cannot be predicted.
 
 Measured on text (CoNLL-2000, 22 labels, 68,000 of 336,000 features in the data; per step 12 dense rows and
 5 lines), one thread: 0.16 us per step, and 0.07 us to fill the table. One table of (place, weight) lines
-for all features without prefetching took 0.29 us. Limit: reads of lines and rows, two megabytes each, from
-L2 and L3.
+for all features without prefetching took 0.29 us. The time is limited by reads of lines and rows, two
+megabytes each, from L2 and L3.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from seqlab.simd.row_sums import sum_rows
 from seqlab.simd.scalars import prefetch
 
 IN_LINE = 3  # weights in a line
-RUN = 1 << 62  # first number of a line that names a run of weights
-# Steps, and features, between a prefetch and its use. With fewer the data has not arrived yet, with more it
-# may have left the cache again.
+RUN = 1 << 62  # first number of a line that refers to a run of weights
+# Steps, and features, between a prefetch and its use. With fewer the data have not arrived yet, with more
+# they may have been evicted from the cache again.
 AHEAD = 2
 LINES_AHEAD = 16
 
 
 @njit(nogil=True, cache=True)
 def number_features(indices, numbers, features, numbered):
-    """Number the columns of CSR entries in the order of first occurrence; returns their number.
+    """Number the features of CSR entries in order of first occurrence; return how many there are.
 
     Parameters
     ----------
     indices : int32 array of shape (n_entries,)
     numbers : zeros of shape (n_features,), int32
         Workspace: 1 + number of each feature.
-    features : int32 array with room for every feature
+    features : int32 array, large enough for every feature
         Set to the features in this order.
     numbered : int32 array of shape (n_entries,)
         Set to the number of each entry's feature.
@@ -55,7 +55,7 @@ def number_features(indices, numbers, features, numbered):
 
 @njit(nogil=True, cache=True)
 def find_weights(features, starts, min_dense, first, count):
-    """Find position and number of the weights of features; returns how many have at least ``min_dense``."""
+    """Find start and number of the weights of features; return how many have at least ``min_dense``."""
     n_dense = 0
     for i in range(features.size):
         prefetch(starts, np.int64(features[min(i + LINES_AHEAD, features.size - 1)]))
@@ -72,13 +72,13 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
     Parameters
     ----------
     first, count : int64 and int32 arrays of shape (n_lines,)
-        Position and number of the weights of each feature.
+        Start and number of the weights of each feature.
     columns, weights : arrays of shape (n_weights,), not empty
     rows : zeros of shape (n_dense, width)
         Set to the weights of the features that have dense rows.
     lines : int64 array of shape (n_lines, 1 + IN_LINE)
         Set to ``-1 - row`` for a dense feature; for up to `IN_LINE` weights to their columns, 16 bits each,
-        and the weights; otherwise to ``RUN``, position and number of the weights.
+        and the weights; otherwise to ``RUN``, start and number of the weights.
     values : the memory of ``lines``, as floats
     """
     row, n_lines = 0, count.size
@@ -105,7 +105,7 @@ def fill_lines(first, count, columns, weights, min_dense, rows, lines, values):
 
 @njit(nogil=True, cache=True)
 def emit_lines(indptr, numbered, data, lines, values, columns, weights, rows, first, last, out):
-    """Write the scores of the CSR rows ``first:last``, whose columns are lines, into ``out``."""
+    """Write the scores of the rows ``first:last``, whose features are numbered as lines, to ``out``."""
     longest, width, end = 0, rows.shape[1], indptr[last]
     for t in range(first, last):
         longest = max(longest, indptr[t + 1] - indptr[t])

@@ -1,13 +1,13 @@
 """Log-partition and expected features of many chains, eight at a time.
 
-For each group of eight chains of about the same length: emission, forward-backward in the lanes of vector
-registers, scatter, all on buffers that fit the L2 cache. Padding labels carry scores of ``-inf``; their
-marginals are true zeros.
+For each group of eight chains of similar length: emission, forward-backward in the lanes of vector
+registers, scatter, all on buffers that fit in the L2 cache. Padding labels have scores of ``-inf``, so that
+their marginals are exactly zero.
 
 Measured on text (CoNLL-2000, 22 labels, one thread, per step): emission 0.09 us and scatter 0.10 us (see
 `mixed_rows`), exponentials into the lanes 0.03 us, forward-backward 0.09 us, a whole pass 0.37 us.
-Forward-backward is bound by arithmetic: 1,728 fused multiply-adds a step (padding included), 20 of the 29
-billion a second that the same core did on registers alone, 70 %.
+Forward-backward is limited by arithmetic: 1,728 fused multiply-adds per step (padding included), 20 billion
+per second, 70 % of the 29 billion that the same core reached on registers alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from seqlab.structures.chain._kernels.mixed_rows import emit_mixed, scatter_mixe
 
 
 @njit(nogil=True, cache=True)
-def charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps):
+def add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps):
     """Add the cost of missing the gold label to every other label of a chain."""
     for t in range(n_steps):
         cost, gold = miss_cost[begin + t], codes[begin + t]
@@ -36,9 +36,9 @@ def charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps):
 def load_group(
     group, offsets, steps, tables, n_labels, scale, codes, miss_cost, bounds, unary
 ):  # fmt: skip
-    """Scores of the chains ``group`` one below the other; ``bounds`` says where each lies.
+    """Write the scores of the chains ``group`` to ``unary``, and the first row of each to ``bounds``.
 
-    State weights count ``scale`` times; boundary scores and costs are added at their steps.
+    State weights are multiplied by ``scale``; boundary scores and costs are added at their steps.
     """
     dense, state, _, start, end = tables
     place = 0
@@ -54,7 +54,7 @@ def load_group(
             unary[place, j] += start[j]
             unary[place + n_steps - 1, j] += end[j]
         if miss_cost.size > 0:
-            charge_misses(unary, place, codes, miss_cost, n_labels, begin, n_steps)
+            add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps)
         place += n_steps
 
 
@@ -77,9 +77,9 @@ def likelihood_slot(
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
     ``steps`` is the `RowArrays` of the data, ``tables`` and ``sums`` are `WeightTables`. With ``curvature``
-    the diagonal of the Hessian is added in place of the gradient: every marginal ``p`` becomes ``p (1 - p)``
+    the diagonal of the Hessian is added instead of the gradient: every marginal ``p`` becomes ``p (1 - p)``
     (transitions keep their expected counts; ``out_labels`` receives the sums over all steps). ``factors`` is
-    ``steps`` with the values of features in the sums: those of the data, or their squares for the curvature.
+    ``steps`` with the feature values for the sums: those of the data, or their squares for the curvature.
     ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot compute are
     marked in ``skipped``.
     """

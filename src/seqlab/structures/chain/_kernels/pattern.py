@@ -1,11 +1,11 @@
 """Kernels between feature rows and label scores: emission, its transpose, and pattern building.
 
 A weight belongs to a (feature, column) pair; a column is a label, or a pair of labels for
-observation-conditioned transitions. Weights lie feature by feature: those of feature ``f`` are
-``starts[f]:starts[f + 1]``, and ``columns`` names the column of each. The rows of X are CSR.
+observation-conditioned transitions. Weights are sorted by feature: those of feature ``f`` are
+``starts[f]:starts[f + 1]``, and ``columns`` is the column of each. X is a CSR matrix.
 
-Bounds: emission and scatter are bound by the latency of reading the short weight rows of rare features
-(L2 or L3); the arithmetic is one multiplication and addition per (active feature, column).
+The time of emission and scatter is limited by the latency of reading the few weights of rare features (from
+L2 or L3); the arithmetic is one multiplication and addition per (active feature, column).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def emit(indptr, indices, data, starts, columns, weights, first, last, out):
-    """``out[t - first, c] = sum_f x[t, f] w[f, c]`` for steps first..last."""
+    """Set ``out[t - first, c] = sum_f x[t, f] w[f, c]`` for the steps ``first:last``."""
     for t in range(first, last):
         row = out[t - first]
         row[:] = 0.0
@@ -28,7 +28,7 @@ def emit(indptr, indices, data, starts, columns, weights, first, last, out):
 
 @njit(nogil=True, cache=True)
 def emit_rows(indptr, indices, data, weights, first, last, out):
-    """`emit` for weights that fill a whole (n_features, n_columns) matrix."""
+    """Do the same as `emit` for a dense (n_features, n_columns) matrix of weights."""
     n_columns = weights.shape[1]
     for t in range(first, last):
         row = out[t - first]
@@ -42,7 +42,7 @@ def emit_rows(indptr, indices, data, weights, first, last, out):
 
 @njit(nogil=True, cache=True)
 def scatter(indptr, indices, data, starts, columns, residual, first, last, out):
-    """``out[f, c] += sum_t x[t, f] residual[t - first, c]``: the transpose of `emit`."""
+    """Add ``sum_t x[t, f] residual[t - first, c]`` to ``out[f, c]``: the transpose of `emit`."""
     for t in range(first, last):
         row = residual[t - first]
         for k in range(indptr[t], indptr[t + 1]):
@@ -53,7 +53,7 @@ def scatter(indptr, indices, data, starts, columns, residual, first, last, out):
 
 @njit(nogil=True, cache=True)
 def scatter_rows(indptr, indices, data, residual, first, last, out):
-    """`scatter` for weights that fill a whole (n_features, n_columns) matrix."""
+    """Do the same as `scatter` for a dense (n_features, n_columns) matrix of weights."""
     n_columns = residual.shape[1]
     for t in range(first, last):
         row = residual[t - first]
@@ -66,7 +66,7 @@ def scatter_rows(indptr, indices, data, residual, first, last, out):
 
 @njit(nogil=True, cache=True)
 def find(starts, columns, feature, column):
-    """Index of the weight of (feature, column), or -1. Columns are sorted within a feature."""
+    """Return the index of the weight of (feature, column), or -1. Columns are sorted within a feature."""
     low, high = starts[feature], starts[feature + 1]
     end = high
     while low < high:
@@ -82,7 +82,7 @@ def find(starts, columns, feature, column):
 
 @njit(nogil=True, cache=True)
 def add_observed(indptr, indices, data, starts, columns, codes, step_weights, out):
-    """``out[f, codes[t]] += step_weights[t] * x[t, f]``: the observed features, summed."""
+    """Add ``step_weights[t] * x[t, f]`` to ``out[f, codes[t]]``: the sum of the observed features."""
     for t in range(indptr.size - 1):
         if codes[t] >= 0:
             for k in range(indptr[t], indptr[t + 1]):
@@ -93,7 +93,7 @@ def add_observed(indptr, indices, data, starts, columns, codes, step_weights, ou
 
 @njit(nogil=True, cache=True)
 def weight_indices(indptr, indices, starts, columns, codes, out):
-    """``out[k]``: index of the weight that entry ``k`` of X fires with its step's column, or -1."""
+    """Set ``out[k]`` to the index of the weight of entry ``k`` of X for its step's column, or to -1."""
     for t in range(indptr.size - 1):
         for k in range(indptr[t], indptr[t + 1]):
             if codes[t] < 0:
@@ -104,7 +104,7 @@ def weight_indices(indptr, indices, starts, columns, codes, out):
 
 @njit(nogil=True, cache=True)
 def seen_pairs(indptr, indices, data, rows, codes, n_features, n_columns):
-    """`observed_pairs` for ``min_count`` 1 and few columns: one bit for each pair, one pass."""
+    """Do the same as `observed_pairs` for ``min_count`` 1 and few columns: one bit per pair, one pass."""
     n_words = (n_columns + 63) // 64
     seen = np.zeros(n_features * n_words, dtype=np.uint64)
     for r in range(rows.size):
@@ -139,7 +139,7 @@ def seen_pairs(indptr, indices, data, rows, codes, n_features, n_columns):
 
 @njit(nogil=True, cache=True)
 def observed_pairs(indptr, indices, data, rows, codes, n_features, n_columns, min_count):
-    """The (feature, column) pairs seen at least ``min_count`` times, feature by feature.
+    """Return the (feature, column) pairs seen at least ``min_count`` times, sorted by feature.
 
     ``rows[r]`` is a step and ``codes[r]`` its column (negative: skipped). Entries of X that are zero
     do not count. Returns ``starts`` (n_features + 1,) and ``columns``, sorted within a feature.

@@ -1,13 +1,13 @@
 """One pass of the structured perceptron over chains, in one call.
 
-For each sequence in the given order: decode (exactly, or with a beam) under the current weights; where the
+For each sequence in the given order: decode (exactly, or with a beam) under the current weights; if the
 labeling is wrong, ``w += a (phi(x, y) - phi(x, y*))``. With early update (Collins & Roark 2004) the beam
-stops where the gold label falls out of it, and only the prefixes up to there are compared.
+search stops when the gold label falls out of the beam, and only the prefixes up to that step are compared.
 
-Averages are kept lazily: ``u += c a (phi(x, y) - phi(x, y*))`` with ``c`` the number of steps taken before;
-the mean of the weights after each of ``n`` steps is then ``w - u / n``.
+Averages are computed lazily: ``u += c a (phi(x, y) - phi(x, y*))`` with ``c`` the number of sequences visited
+before; the mean of the weights after each of ``n`` visits is then ``w - u / n``.
 
-Bound: latency of the weight rows (as emission), then Viterbi.
+The time is limited by the latency of reading weight rows (as in emission), then by Viterbi.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def perceptron_pass(
     order, offsets, codes, sequence_weights, steps, now, sums, row_mask, n_labels, has_transition,
     boundary, step, beam_width, early, predicted, updated,
 ):  # fmt: skip
-    """Run one epoch; weights and sums change in place.
+    """Run one pass over the data, updating weights and sums in place.
 
     ``steps`` is the `RowArrays` of the data, ``now`` and ``sums`` are `WeightTables`. ``row_mask`` is 1 at
     the entries of dense rows that are weights. ``beam_width`` 0 means exact. ``predicted`` (n_steps,)
-    receives the labels decoded, ``updated`` (n_sequences,) which sequences changed the weights. Returns the
-    number of wrong labels and the step counter.
+    receives the decoded labels, ``updated`` (n_sequences,) which sequences changed the weights. Returns the
+    number of wrong labels and the number of visits so far.
     """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     rows, state, pairwise3, start, end = now

@@ -1,10 +1,10 @@
 """Stochastic gradient passes over chains, eight at a time, in one call.
 
 The objective per sequence is ``log Z(x_i) - w' phi(x_i, y_i) + lambda/2 |w|^2``, the rate
-``eta / (1 + lambda eta t)`` (Bottou). Each step takes the gradients of up to eight sequences at the same
-weights and counts as that many. Weights of rare features are kept as ``w = scale * v``, so that shrinking
-all of them is one multiplication. The others (dense rows, transitions, boundaries) move at rates of their
-own; the caller shrinks them now and then, and clears columns of dense rows that are no weights of the model.
+``eta / (1 + lambda eta t)`` (Bottou). Each update uses the gradients of up to eight sequences at the same
+weights and counts as that many steps. Weights of rare features are stored as ``w = scale * v``, so that
+shrinking all of them is one multiplication. The others (dense rows, transitions, boundaries) have their own
+learning rates; the caller shrinks them at intervals, and clears entries of dense rows that are not weights.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
 
 @njit(nogil=True, cache=True)
 def sgd_pass(
-    order, offsets, steps, paces, tables, n_labels, pairwise_pace, boundary, boundary_pace,
+    order, offsets, steps, scaled_steps, tables, n_labels, pairwise_rate, boundary, boundary_rate,
     codes, miss_cost, sequence_weights, decay, rate, step, scale,
 ):  # fmt: skip
-    """Visit sequences in the given order; all weights move in place (state weights divided by ``scale``).
+    """Visit sequences in the given order; update all weights in place (state weights divided by ``scale``).
 
-    ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``paces`` is ``steps`` with the
-    values of dense features times their share of the rate; ``pairwise_pace`` (n_labels, n_labels) and
-    ``boundary_pace`` (2, n_labels) are the shares of the others: 0 for no weight.
+    ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``scaled_steps`` is ``steps``
+    with the values of dense features times their factors of the learning rate; ``pairwise_rate``
+    (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
 
-    Returns the step counter, the new scale and the weighted sum of the log-losses on the way, infinite if the
-    passes diverge or a chain is too long for them.
+    Returns the step counter, the new scale and the weighted sum of the log-losses during the pass, infinite
+    if the weights diverge or a chain is too long.
     """
     rows, weights, pairwise = tables.dense, tables.state, tables.pairwise[0]
     width = rows.shape[1]
@@ -80,28 +80,28 @@ def sgd_pass(
             total += lane_weights[c] * (log_z[c] - gold[c])
         if not np.isfinite(total):
             return step, scale, total
-        speed = rate / (1.0 + decay * rate * step)
-        scale *= (1.0 - speed * decay) ** group.size
+        rate_now = rate / (1.0 + decay * rate * step)
+        scale *= (1.0 - rate_now * decay) ** group.size
         for c in range(group.size):
             begin, place, weight = offsets[group[c]], bounds[c], lane_weights[c]
-            n_steps, pace = bounds[c + 1] - place, -speed * weight
+            n_steps, factor = bounds[c + 1] - place, -rate_now * weight
             for t in range(n_steps):
                 row = node[place + t]
                 row[codes[begin + t]] -= 1.0
                 for j in range(width):
-                    row[j] *= pace
+                    row[j] *= factor
                 if t > 0:
                     transitions[codes[begin + t - 1], codes[begin + t]] -= weight
             scatter_mixed(
-                paces, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale
+                scaled_steps, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale
             )  # fmt: skip
             if boundary:
                 for j in range(n_labels):
-                    tables.start[j] += boundary_pace[0, j] * node[place, j]
-                    tables.end[j] += boundary_pace[1, j] * node[place + n_steps - 1, j]
+                    tables.start[j] += boundary_rate[0, j] * node[place, j]
+                    tables.end[j] += boundary_rate[1, j] * node[place + n_steps - 1, j]
         for a in range(n_labels):
             for b in range(n_labels):
-                pairwise[a, b] -= speed * (transitions[a, b] * pairwise_pace[a, b])
+                pairwise[a, b] -= rate_now * (transitions[a, b] * pairwise_rate[a, b])
         if scale < 1e-6:
             weights *= scale
             scale = 1.0
