@@ -1,4 +1,4 @@
-"""Data to objectives: what trains a structure, and the driver of everything that iterates."""
+"""Learners that train a structure, and the driver of all iterative fits."""
 
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective

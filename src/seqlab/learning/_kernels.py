@@ -1,4 +1,4 @@
-"""Compiled loops of the learners."""
+"""Compiled kernels of the learners."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def penalised_sum(
     stop: int,
     out: Vector,
 ) -> float:
-    """``out = 2 c2 counted - observed + sum of parts`` for entries begin..stop.
+    """Set ``out = 2 c2 counted - observed + sum of parts`` for the entries ``begin:stop``.
 
-    Returns what they add to ``c2 |counted|^2 - w . observed``. ``observed`` may have size 0.
+    Returns ``c2 |counted|^2 - w . observed`` of these entries. ``observed`` may have size 0.
     """
     total = 0.0
     for first in range(begin, stop, BLOCK):

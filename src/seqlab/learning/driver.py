@@ -1,8 +1,7 @@
 """The driver of every iterative fit: history, progress, interrupts, early stop and convergence warning.
 
-A learner is a generator of `seqlab.optim.FitState`, one per full iteration; `run_fit` runs it to its end. An
-interrupt keeps the last full iteration: the model stores it, then `FitResult.conclude` raises the interrupt
-again.
+A learner is a generator that yields a `seqlab.optim.FitState` per full iteration; `run_fit` runs it. After an
+interrupt the model stores the last full iteration, then `FitResult.conclude` raises the interrupt again.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from seqlab.optim import FitState
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if the work inside fails."""
+    """Restore the attributes of an estimator if the block raises."""
     before = dict(estimator.__dict__)
     try:
         yield
@@ -40,20 +39,20 @@ class FitResult:
     ----------
     state : FitState
     n_iter : int
-        Full iterations done.
+        Number of full iterations.
     history : dict of str to list
-        Equal-length lists: iteration, objective, seconds and what the learner recorded.
+        Equal-length lists: iteration, objective, seconds and the values that the learner recorded.
     title : str
-        What was fitted, for messages.
+        Name of the model in messages.
     max_iter : int
     unit : str
-        What an iteration is called in messages.
+        Plural name of an iteration in messages.
     can_warn : bool
         Whether `conclude` warns if the fit did not converge.
     interrupt : KeyboardInterrupt or None
-        Raised again by `conclude`, once the model has stored the state.
+        Raised again by `conclude`, after the model has stored the state.
     hint : str
-        Added to the warning.
+        Text appended to the warning.
     """
 
     state: FitState
@@ -73,7 +72,7 @@ class FitResult:
         estimator.history_ = self.history
 
     def conclude(self) -> None:
-        """Raise a pending interrupt again; else warn if the fit ended before it converged."""
+        """Raise a pending interrupt again; otherwise warn if the fit did not converge."""
         if self.interrupt is not None:
             raise self.interrupt
         if self.state.converged or not self.can_warn:
@@ -109,23 +108,23 @@ def run_fit(
     states : iterable of FitState
         One per full iteration.
     title : str
-        What is being fitted, for the progress bar and messages.
+        Name of the model in the progress bar and in messages.
     max_iter : int
     tol : float, default=0.0
-        Relative gap at which the learner stops: the progress bar estimates the remaining time from it.
+        Relative gap at which the learner stops; the progress bar uses it to estimate the time left.
     verbose : bool or int, default=False
         Show a progress bar on standard error.
     first_iteration : int, default=1
         Number of the first state: 0 if that is the starting point.
     unit : str, default="iterations"
-        What an iteration is called in messages.
+        Plural name of an iteration in messages.
     can_warn : bool, default=True
         Whether `FitResult.conclude` warns if the fit did not converge.
 
     Raises
     ------
     KeyboardInterrupt
-        If interrupted before the first state; later interrupts are kept in the result.
+        If interrupted before the first state; a later interrupt is stored in the result.
     """
     result: FitResult | None = None
     monitor = Monitor(title, max_iter, verbose, tol=tol)

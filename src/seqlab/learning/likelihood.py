@@ -2,15 +2,15 @@
 
     f(w) = sum_i a_i [ log Z(x_i) - log Z(x_i | allowed_i) ] + c2 |w|^2
 
-``log Z(x | allowed)`` sums over the labelings that agree with what is known of the labels; if all
-labels are known it is the score of the gold labeling. The gradient is the difference of two expected
-feature vectors plus ``2 c2 w``.
+``log Z(x | allowed)`` sums over the labelings that agree with the known labels; if all labels are known it is
+the score of the gold labeling. The gradient is the difference of two expected feature vectors plus
+``2 c2 w``.
 
-With class weights the first term becomes the softmax-margin (Gimpel & Smith 2010): a label other than the
-gold one costs ``log(class_weight[gold])`` more, so that classes of weight above 1 are missed less often.
-The objective stays convex and exact.
+With class weights the first term becomes the softmax-margin (Gimpel & Smith 2010): every label other than the
+gold one gets ``log(class_weight[gold])`` added to its score, so that classes of weight above 1 are missed
+less often. The objective stays convex and is computed exactly.
 
-The data term is a sum over samples: terms of parts of the data, bound to the same structure, add up.
+The data term is a sum over samples, so it can be computed on parts of the data and summed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Floats = NDArray[np.float64]
 class TermValue(NamedTuple):
     """Value and gradient of a data term, ``loss - w . observed`` and ``sum of parts - observed``.
 
-    Not yet added up, so that the parts may come from several machines, and one loop adds the penalty too.
+    The parts may come from several machines; the caller sums them in the loop that adds the penalty.
     """
 
     loss: float
     parts: Floats  # (n_parts, n_params)
-    observed: Floats  # (n_params,), or (0,) if the parts are all
+    observed: Floats  # (n_params,), or (0,) if already subtracted in the parts
 
 
 class DataTerm(Protocol):
@@ -61,7 +61,7 @@ class Likelihood:
     weights : array of shape (n_samples,)
         Weight of each sample.
     allowed : boolean array of shape (n_positions, n_labels), optional
-        What is known of the labels, if some are not known.
+        Possible labels of each position, if some labels are not known.
     miss_cost : array of shape (n_positions,), optional
         Log cost of missing the gold label.
     """
@@ -81,7 +81,7 @@ class Likelihood:
         self.allowed = allowed
         self.costs = None if miss_cost is None else MissCosts(codes, miss_cost)
         self.n_params, self.n_jobs = bound.n_params, bound.n_jobs
-        # None saves a multiplication per sample, and per position.
+        # None if all are 1, which saves multiplications.
         self.varying_weights = weights if np.any(weights != 1.0) else None
         observed = allowed is None
         self._observed = bound.total_features(codes, weights) if observed else np.zeros(0)
@@ -94,9 +94,9 @@ class Likelihood:
         return TermValue(float(loss), found.parts, self._observed)
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
-        """Return the value at zero weights, of some samples if given.
+        """Return the value at zero weights, for some samples if given.
 
-        Without a pass over the data if all labels cost the same.
+        No pass over the data is needed if there are neither costs nor unknown labels.
         """
         every = self.weights * np.diff(self.bound.X.offsets)
         if self.costs is None and self.allowed is None:
@@ -107,7 +107,7 @@ class Likelihood:
 
 
 class PenalisedObjective:
-    """A data term plus ``c2 |w|^2``; an `seqlab.optim.Objective`.
+    """A data term plus ``c2 |w|^2``; implements `seqlab.optim.Objective`.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class PenalisedObjective:
     c2 : float
         Weight of the squared norm.
     penalised : boolean array of shape (n_params,), optional
-        Weights that the penalty counts; all if not given.
+        Which weights are penalised; all if not given.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class PenalisedObjective:
         self._last: tuple[Floats, float, Floats] | None = None
 
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
-        """Return the value and its gradient; the last answer is kept for the same array."""
+        """Return value and gradient; the last result is cached and reused for the same array ``w``."""
         if self._last is None or self._last[0] is not w:
             counted = w if self.penalised is None else np.where(self.penalised, w, 0.0)
             loss, parts, observed = self.term.evaluate(w)
@@ -144,7 +144,7 @@ class PenalisedObjective:
         return self._last[1:]
 
     def add_curvature(self, diagonal: Floats) -> Floats:
-        """Return the diagonal of a Hessian of the data term with that of the penalty added."""
+        """Add the diagonal of the penalty's Hessian to that of the data term."""
         counted = 1.0 if self.penalised is None else self.penalised.astype(np.float64)
-        # Without data or penalty a weight would get an infinite step; half an observation will do.
+        # The minimum prevents infinite steps for weights without data and penalty.
         return np.maximum(diagonal + 2.0 * self.c2 * counted, 1e-3)

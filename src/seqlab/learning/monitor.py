@@ -1,12 +1,11 @@
-"""Monitor: what a long fit tells while it runs and keeps afterwards.
+"""Monitor: history and progress bar of a fit.
 
-One object collects the history of a fit (a dict of equal-length lists) and, when asked to be
-verbose, shows a progress bar on standard error with the objective and the time left. Learners call
-`record` once per iteration.
+A monitor collects the history of a fit (a dict of equal-length lists) and, if ``verbose``, shows a progress
+bar on standard error with the objective and the time left. `record` is called once per iteration.
 
-How far a fit has come is the larger of two shares: of the iterations allowed, and, where the solver
-tells how far the optimum is, of the way its relative gap r has to go on a logarithmic scale,
-``log(r_0 / r) / log(r_0 / tol)``. Solvers that converge linearly move it at an even pace.
+The progress is the larger of two fractions: the iterations done divided by the maximum and, if the solver
+reports its relative gap r, ``log(r_0 / r) / log(r_0 / tol)``. With a solver that converges linearly, the
+latter grows at a constant rate.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from typing import Any
 
 
 class Monitor:
-    """Collects the history of a fit; shows it when ``verbose``.
+    """Collects the history of a fit, and shows a progress bar if ``verbose``.
 
     Parameters
     ----------
     title : str
-        What is being fitted.
+        Text before the progress bar.
     total : int
-        Iterations at most (the bar's length).
+        Maximum number of iterations.
     verbose : bool or int
         Show a progress bar on standard error.
     tol : float, default=1e-4
-        Relative gap at which the fit will stop. Only the bar's estimate depends on it.
+        Relative gap at which the fit will stop. Only the estimated progress depends on it.
 
     Attributes
     ----------
     history : dict of str to list
-        ``iteration``, ``objective``, ``seconds`` and what else was recorded; equal lengths.
+        ``iteration``, ``objective``, ``seconds`` and other recorded values; lists of equal length.
     progress : float
-        Estimated share of the work that is done, from 0 to 1; never falls.
+        Estimated fraction of the work that is done, from 0 to 1; never decreases.
 
     Examples
     --------
@@ -82,7 +81,7 @@ class Monitor:
             self._bar = None
 
     def record(self, iteration: int, objective: float, **values: float) -> None:
-        """Add one iteration to the history and move the bar."""
+        """Add one iteration to the history and update the progress bar."""
         self.history["iteration"].append(iteration)
         self.history["objective"].append(float(objective))
         self.history["seconds"].append(time.perf_counter() - self._began)
@@ -105,13 +104,13 @@ class Monitor:
             if self._first_gap == 0.0:
                 self._first_gap = relative
             if self._first_gap > self.tol:
-                way = math.log(self._first_gap / self.tol)
-                share = max(share, math.log(self._first_gap / relative) / way)
+                total = math.log(self._first_gap / self.tol)
+                share = max(share, math.log(self._first_gap / relative) / total)
         self.progress = min(1.0, max(self.progress, share))
 
     def _time_left(self) -> str:
         seconds = self.history["seconds"][-1]
-        # The first instants say nothing about the rest.
+        # Too early to estimate the time left.
         if self.progress < 0.02 or seconds < 0.5:
             return ""
         left = round(seconds * (1.0 - self.progress) / self.progress)

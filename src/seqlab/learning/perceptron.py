@@ -30,15 +30,15 @@ class Perceptron:
         The structure, bound to the training data.
     codes : array of shape (n_positions,)
     weights : array of shape (n_samples,)
-        Size of the updates of each sample.
+        Factor of the updates of each sample.
     tol : float
-        Share of wrong labels in a pass at which training stops.
+        Proportion of wrong labels in a pass at which training stops.
     random : RandomState or None
         Draws a new order of the samples for each pass; None keeps their order.
     beam_width : int
         Labels kept per step in decoding; 0 for exact decoding.
     early_update : bool
-        Whether to stop decoding where the gold labeling falls out of the beam.
+        Whether to stop decoding when the gold labeling falls out of the beam.
     keep_updates : bool
         Whether to keep every update, for a vote of all weight vectors.
 

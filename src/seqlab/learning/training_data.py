@@ -1,7 +1,7 @@
-"""TrainingData: what a labeler learns from, converted and checked once.
+"""TrainingData: the training data of a labeler, converted and checked once.
 
-`fit` converts what the user gives and passes it to `_learn`; a meta-learner prepares it once and passes parts
-of it, or the same X with other labels, to many inner learners.
+`fit` converts the user's data and passes them to `_learn`; a meta-learner converts them once and passes parts
+of them, or the same X with other labels, to many inner learners.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from seqlab.data.sequences import Sequences
 
 @dataclass(slots=True)
 class TrainingData:
-    """What a labeler learns from, in the internal form.
+    """The training data of a labeler, in the internal form.
 
     Parameters
     ----------
     X : Sequences
         No sequence is empty.
     codes : int64 array of shape (n_steps,)
-        Label codes; negative where ``allowed`` says what is known.
+        Label codes; negative if the label is unknown or partly known (see ``allowed``).
     classes : array of shape (n_labels,)
         The labels, sorted.
     allowed : boolean array of shape (n_steps, n_labels) or None
@@ -61,7 +61,7 @@ class TrainingData:
         return replace(self, X=X)
 
     def part(self, chosen: NDArray[np.int64]) -> TrainingData:
-        """Return some of the sequences; ``classes`` are the labels that occur in them."""
+        """Return the chosen sequences; if all labels are known, ``classes`` are those that occur in them."""
         X, offsets = self.X[chosen], self.X.offsets
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in chosen])
         codes, classes = self.codes[rows], self.classes
@@ -81,14 +81,14 @@ class TrainingData:
         )
 
     def cut(self, offsets: NDArray[np.int64]) -> TrainingData:
-        """Return the same steps, cut into other sequences; each weighs the mean of its steps."""
+        """Return the same steps, split into other sequences; their weights are the means over their steps."""
         X = Sequences(self.X.matrix, offsets, feature_names=self.X.feature_names)
         weights, _ = sequence_weights(self.step_weights, offsets)
         return replace(self, X=X, sequence_weights=weights, groups=None)
 
     @property
     def sample_weight(self) -> Any:
-        """Weights as `fit` takes them: None, one per sequence, or a list of weights per step."""
+        """Weights in the form that `fit` accepts: None, one per sequence, or a list of weights per step."""
         if not self.is_weighted:
             return None
         repeated = np.repeat(self.sequence_weights, self.X.lengths)
@@ -97,7 +97,7 @@ class TrainingData:
         return self.X.split(self.step_weights)
 
     def count_transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count transitions and first labels, as far as they are known.
+        """Count the known transitions and first labels.
 
         Returns
         -------

@@ -1,9 +1,9 @@
 """Warm start: a few stochastic passes before the batch solver.
 
-Batch quasi-Newton methods spend most of their passes on getting near the optimum, and stochastic gradient
-descent is at its best there. A few passes, the mean of the iterates of the last one (Polyak averaging),
-and the diagonal of the Hessian at that point are what the batch solver needs to finish in ten or twenty
-passes of its own.
+Batch quasi-Newton methods need most of their passes to get near the optimum, and stochastic gradient descent
+does that faster. After a few stochastic passes, a batch solver that starts at the mean of the iterates of the
+last one (Polyak averaging), with the diagonal of the Hessian at that point as a preconditioner, finishes in
+ten or twenty passes.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]
 
-# Passes continue while each lowers the running loss (with the penalty) by 3 %: then the mean is a few percent
-# above the optimum, near enough for the curvature to hold.
+# Passes continue while each reduces the running loss (with the penalty) by 3 %. After that the mean is a few
+# percent above the optimum, close enough for its curvature to be a good preconditioner.
 MIN_PASSES, MAX_PASSES = 2, 30
 MAX_RATIO = 0.97
-N_SAMPLE = 400  # sequences on which the rate is tried
+N_SAMPLE = 400  # number of sequences on which the learning rate is chosen
 RATE = 0.1
 MAX_HALVINGS = 30
-# Below this c2, for features of mean square 1, the root of the curvature is the better preconditioner.
+# Below this c2, for features of mean square 1, the square root of the curvature is the better preconditioner.
 WEAK_PENALTY = 0.05
-# With less data, or less work per pass, a batch solver ends sooner than the stochastic passes would.
+# With less data, or less work per pass, a batch solver alone is faster.
 MIN_SEQUENCES = 200
 MIN_WORK = 2_000_000
 
@@ -41,10 +41,10 @@ class WarmStart:
     Parameters
     ----------
     objective : PenalisedObjective
-        Of the data term.
+        Objective with the data term ``term``.
     term : Likelihood
     support : StochasticSupport
-        What the structure offers.
+        Methods of the structure for stochastic passes.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class WarmStart:
         *,
         sparse: bool = False,
     ) -> Iterator[FitState]:
-        """Yield the states of a batch solver that begins at a warm start.
+        """Yield the states of a batch solver that starts from the result of stochastic passes.
 
         ``batch(w, max_iter, preconditioner)`` yields the states of the solver that starts at ``w``. The first
-        state is that of zero weights: an interrupt during the stochastic passes leaves that model behind.
+        state has zero weights: it is the model after an interrupt during the stochastic passes.
         """
-        n_left = max(max_iter - 1, 0)  # the passes count as an iteration
+        n_left = max(max_iter - 1, 0)  # the stochastic passes count as one iteration
         zero, at_zero = np.zeros(self.term.n_params), self.term.value_at_zero()
         info = {"gradient_norm": math.nan, "bound": math.inf}
         yield FitState(zero, at_zero, math.inf, info=info)
@@ -79,7 +79,7 @@ class WarmStart:
     def find_start(self) -> Floats | None:
         """Return weights near the optimum; None if the passes diverge.
 
-        The order of the sequences is drawn from a fixed seed: the same data give the same weights.
+        The order of the sequences is random with a fixed seed: the same data give the same weights.
         """
         random = np.random.default_rng(0)
         n_samples = len(self.term.bound.X)
@@ -96,13 +96,13 @@ class WarmStart:
         return mean
 
     def preconditioner(self, w: Floats, gradient: Floats, *, sparse: bool = False) -> Floats:
-        """Return the Hessian's diagonal, or its root if that serves better.
+        """Return the diagonal of the Hessian, or its square root if that is the better preconditioner.
 
-        Under a weak penalty the passes end far from the optimum, the model grows surer from there on, and the
-        curvature measured at ``w`` no longer holds: CoNLL-2000 with c2 = 0.01 then takes 79 evaluations with
-        the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. Under an L1 penalty
-        (``sparse``) the root is better too. The scale is such that the first step is as long as the diagonal
-        model of the objective suggests.
+        Under a weak penalty the passes end far from the optimum, the model becomes more confident after that,
+        and the curvature at ``w`` is no longer valid: CoNLL-2000 with c2 = 0.01 then takes 79 evaluations
+        with the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. Under an L1 penalty
+        (``sparse``) the root is better too. It is scaled so that the first step has the length that
+        minimises the quadratic model with the diagonal.
         """
         term = self.term
         diagonal = self.support.curvature(w, term.varying_weights, term.costs)
@@ -114,7 +114,7 @@ class WarmStart:
         return powers * length
 
     def _choose_rate(self, sample: NDArray[np.int64]) -> StochasticPasses:
-        """Return passes at `RATE`, for features of size 1, halved until they reduce the loss of a sample."""
+        """Return passes at `RATE` (for feature values of 1), halved until they reduce a sample's loss."""
         term = self.term
         rate = RATE / self.support.mean_square
         at_zero = term.value_at_zero(sample)

@@ -1,4 +1,4 @@
-"""Objectives to weights: solvers that know nothing of sequences."""
+"""Solvers, which minimise an objective and do not depend on sequences."""
 
 from seqlab.optim.lbfgs_solver import lbfgs
 from seqlab.optim.owlqn_solver import owlqn

@@ -1,6 +1,6 @@
-"""Vector arithmetic of the batch solvers, with the same bits for any number of threads.
+"""Vector arithmetic of the batch solvers; results are bitwise identical for any number of threads.
 
-Bound: memory bandwidth, one or two streams of doubles.
+The time is limited by memory bandwidth: one or two arrays of doubles are read in sequence.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def store_pair(
     stop: int,
     out: Vector,
 ) -> None:
-    """Entries begin..stop of a new pair, and what they add to its inner products with all pairs in use.
+    """Store the entries ``begin:stop`` of a new pair; add their part of its inner products to ``out``.
 
-    Row ``place`` of ``steps`` and ``changes`` receives the differences. ``out[:, k]`` gets, for each pair
-    ``k`` in use: step k . new change, new step . change k, and change k . new change with the metric
-    ``inverse`` and without it.
+    Row ``place`` of ``steps`` and ``changes`` receives the differences. ``out[:, k]`` receives, for each pair
+    ``k`` in use: step k . new change, new step . change k, and change k . new change in the metric
+    ``inverse``; for the new pair also the last product without the metric.
     """
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
@@ -62,9 +62,9 @@ def history_dots(
     stop: int,
     out: Vector,
 ) -> None:
-    """Inner products of entries begin..stop of a gradient with those of all pairs in use.
+    """Add the part of the entries ``begin:stop`` to the inner products of a gradient and all pairs in use.
 
-    ``out[0, k]`` gets step k . gradient, ``out[1, k]`` change k . gradient in the metric ``inverse``.
+    ``out[0, k]`` receives step k . gradient, ``out[1, k]`` change k . gradient in the metric ``inverse``.
     """
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
@@ -90,7 +90,7 @@ def combine(
     stop: int,
     out: Vector,
 ) -> None:
-    """``out = scale * inverse * (gradient - sum of_changes[k] change k) + sum of_steps[k] step k``."""
+    """Set ``out = scale * inverse * (gradient - sum of_changes[k] change k) + sum of_steps[k] step k``."""
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
         part = out[first:last]

@@ -1,10 +1,10 @@
-"""The limited-memory inverse Hessian that L-BFGS and OWL-QN share.
+"""The limited-memory inverse Hessian of L-BFGS and OWL-QN.
 
 Nocedal's two-loop recursion over the last ``memory`` pairs (Nocedal & Wright, *Numerical Optimization*,
-algorithm 7.4), carried out on inner products: all pairs are read once for their products with the gradient
-and once to combine them, where the plain recursion reads them twice over and the result each time. A pair
-whose curvature is not safely positive is skipped, which keeps the matrix positive definite and every
-direction a descent direction.
+algorithm 7.4), computed on inner products: all pairs are read once for their products with the gradient and
+once to combine them. The usual form also reads and writes the result once per pair in each loop. A pair whose
+curvature is not clearly positive is skipped; so the matrix stays positive definite and every direction is a
+descent direction.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from seqlab.utils.threads import in_chunks
 
 
 class InverseHessian:
-    """Ring buffer of (step, gradient change) pairs and the product with a gradient.
+    """Ring buffer of (step, gradient change) pairs, and the product of the matrix with a gradient.
 
     Parameters
     ----------
     n_params : int
     memory : int
-        Pairs kept.
+        Number of pairs to keep.
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian. The matrix starts from its inverse, which makes a badly
-        scaled problem (frequent and rare features side by side) well scaled.
+        scaled problem (with both frequent and rare features) well scaled.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class InverseHessian:
         self._steps = np.empty((memory, n_params))
         self._changes = np.empty((memory, n_params))
         self._used = np.zeros(memory, dtype=bool)
-        self._ages: list[int] = []  # places of the pairs in use, youngest first
+        self._ages: list[int] = []  # rows of the pairs in use, newest first
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
         self._scale = 1.0
@@ -57,19 +57,19 @@ class InverseHessian:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the length of a direction means anything: a pair or a preconditioner is known."""
+        """Whether directions have a meaningful length: a pair or a preconditioner is known."""
         return bool(self._ages) or self._inverse.size > 0
 
     def clear(self) -> None:
-        """Forget all pairs."""
+        """Delete all pairs."""
         self._ages.clear()
         self._used[:] = False
         self._scale = 1.0
 
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
-        """Store the pair of two points if its curvature is safely positive; say whether it was."""
+        """Store the pair of two points if its curvature is clearly positive; return whether it was."""
         memory = self._used.size
-        # The oldest pair makes room at once: where the new one is refused, one pair less is kept.
+        # The oldest pair is removed first: if the new one is rejected, one pair fewer is kept.
         place = self._ages.pop() if len(self._ages) == memory else int(np.argmin(self._used))
         self._used[place] = True
         arrays = w, w_new, gradient, gradient_new, self._inverse, self._steps, self._changes
@@ -92,7 +92,7 @@ class InverseHessian:
         return True
 
     def apply(self, gradient: Vector, out: Vector) -> None:
-        """``out = H gradient``."""
+        """Set ``out = H gradient``."""
         memory = self._used.size
         arrays = gradient, self._inverse, self._steps, self._changes, self._used
 
@@ -116,7 +116,7 @@ class InverseHessian:
     def _recursion(
         self, step_gradient: Vector, change_gradient: Vector, of_steps: Vector, of_changes: Vector
     ) -> None:
-        """The two loops on coefficients: of the changes going back in time, of the steps going forward."""
+        """Run the two loops on coefficients: of the changes from new to old, of the steps from old to new."""
         for k in self._ages:
             product = step_gradient[k] - self._step_change[k] @ of_changes
             of_changes[k] = product / self._step_change[k, k]

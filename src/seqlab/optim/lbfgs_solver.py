@@ -1,12 +1,11 @@
-"""L-BFGS: smooth objectives.
+"""L-BFGS, for smooth objectives.
 
 Limited-memory quasi-Newton (Liu & Nocedal 1989) with a weak-Wolfe line search. Cost per iteration:
 one or two evaluations of the objective and ``4 m n`` multiplications for memory ``m`` and ``n``
 parameters.
 
-Why not `scipy.optimize.minimize`: its vector arithmetic runs through threaded BLAS, which changes
-the bits with the machine's settings; and it cannot be driven one iteration at a time, which is
-what progress bars and interrupts need.
+`scipy.optimize.minimize` is not used because its results depend on the number of BLAS threads, and
+because it cannot be run one iteration at a time, as progress bars and interrupts require.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ def lbfgs(
     w : array of shape (n_params,)
         Starting point.
     max_iter : int
-        Iterations at most.
+        Maximum number of iterations.
     tol : float
         Relative distance from the optimum at which to stop (see `StoppingRule`).
     memory : int
-        Pairs kept.
+        Number of pairs to keep.
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian.
     n_jobs : int, optional
-        Threads for the arithmetic on long vectors; the result does not depend on it.
+        Number of threads for long vectors; the result does not depend on it.
     """
     rule = StoppingRule(tol, objective.strong_convexity)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
@@ -65,7 +64,7 @@ def lbfgs(
             return
         inverse_hessian.apply(gradient, direction)
         np.negative(direction, out=direction)
-        # Without curvature knowledge a unit-length step is the safe first try.
+        # Without curvature information the first step has at most unit length.
         first_step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         found = weak_wolfe(objective, w, value, gradient, direction, first_step)
         if found.step == 0.0:

@@ -5,10 +5,10 @@ Along a descent direction d from w with value f and slope g'd < 0, find s with
     f(w + s d) <= f + c_1 s g'd          (sufficient decrease)
     grad f(w + s d)'d >= c_2 g'd         (curvature)
 
-by bracketing, with cubic interpolation inside the bracket (Nocedal & Wright, chapter 3; the bracket
-logic for the weak conditions is Lewis & Overton 2013). The weak curvature condition is all that a
-positive-definite quasi-Newton update needs. A non-finite value counts as "too far", so an overflow
-shortens the step instead of ending the search.
+by bracketing, with quadratic interpolation inside the bracket (Nocedal & Wright, chapter 3; the
+bracketing for the weak conditions follows Lewis & Overton 2013). The weak curvature condition is
+sufficient for a positive-definite quasi-Newton update. A non-finite value counts as "too far", so an
+overflow shortens the step instead of ending the search.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def weak_wolfe(
     for _ in range(MAX_TRIALS):
         w_new = w + step * direction
         value_new, gradient_new = objective.loss_gradient(w_new)
-        # Near the optimum a decrease is smaller than the rounding error of the value: allow for that.
+        # Near the optimum the decrease is smaller than the rounding error of the value.
         slack = 1e-14 * abs(value)
         too_far = not math.isfinite(value_new) or (
             value_new > value + SUFFICIENT_DECREASE * step * slope + slack
@@ -69,7 +69,7 @@ def _next_step(
     width = high - low
     if width <= 1e-16 * high:
         return math.nan
-    # Minimiser of the parabola through (low, value, slope) and (high, value), kept off the ends.
+    # Minimiser of the parabola through (low, value, slope) and (high, value), kept away from both ends.
     guess = low + 0.5 * width
     if math.isfinite(high_value):
         bend = high_value - low_value - low_slope * width

@@ -1,9 +1,9 @@
-"""OWL-QN: smooth objective plus ``c1 * sum |w|``.
+"""OWL-QN, for a smooth objective plus ``c1 * sum |w|``.
 
 Orthant-wise limited-memory quasi-Newton (Andrew & Gao 2007). Inside one orthant the L1 term is
 linear, so L-BFGS pairs are taken from the smooth part, directions from the pseudo-gradient (the
-subgradient of smallest norm), and every trial point is projected back to the orthant in which the step
-begins. Weights that hit zero stay exactly zero.
+subgradient of smallest norm), and every trial point is projected to the orthant in which the step
+begins. Weights that would change sign become exactly zero.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def owlqn(
     w : array of shape (n_params,)
         Starting point.
     c1 : array of shape (n_params,)
-        L1 penalty of each weight (0 where a weight is free).
+        L1 penalty of each weight (0 for an unpenalised weight).
     max_iter, tol, memory, preconditioner, n_jobs
         As in `lbfgs`.
     """
-    # Weights that enter and leave make the descent uneven and its tail long: be more careful than L-BFGS.
+    # Stricter than for L-BFGS: weights that become zero or non-zero make convergence uneven and slow.
     rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
@@ -62,7 +62,7 @@ def owlqn(
             return
         inverse_hessian.apply(pseudo, direction)
         np.negative(direction, out=direction)
-        direction[np.sign(direction) != -np.sign(pseudo)] = 0.0  # keep only what descends
+        direction[np.sign(direction) != -np.sign(pseudo)] = 0.0  # keep only descent components
         orthant = np.where(w != 0.0, np.sign(w), -np.sign(pseudo))
         step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         improved = False
@@ -93,6 +93,6 @@ def owlqn(
 
 
 def pseudo_gradient(w: Vector, gradient: Vector, c1: Vector) -> Vector:
-    """Smallest subgradient of ``f(w) + sum c1 |w|``: zero where the optimum of a coordinate is at 0."""
+    """Return the smallest subgradient of ``f(w) + sum c1 |w|``: 0 for a coordinate that is optimal at 0."""
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - c1, 0.0)
     return np.where(w != 0.0, gradient + c1 * np.sign(w), at_zero)

@@ -1,7 +1,7 @@
-"""What a solver is given and what it gives back.
+"""Input and output of a solver.
 
-Everything that iterates is a generator of `FitState`: one per full iteration. Whoever drives it may stop
-at any state, report progress, or be interrupted: the last state received is always a complete one.
+Every iterative algorithm is a generator that yields a `FitState` per full iteration. The caller may stop at
+any state, report progress, or be interrupted: the last state it received is always complete.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
-# An absolute distance from the optimum that always counts as converged: with a single label the optimum is 0,
-# and no relative distance would ever be small.
+# Absolute distance from the optimum that always counts as converged: if the optimum is 0, as for a single
+# label, the relative distance never becomes small.
 NEGLIGIBLE = 1e-12
 
 
 class Objective(Protocol):
     """A differentiable function to be minimised.
 
-    ``strong_convexity`` is a known lower bound on the curvature (0 if none is known): with it a
-    gradient norm certifies how far the optimum can be, ``f(w) - f* <= |g|^2 / (2 mu)``.
+    ``strong_convexity`` is a lower bound mu on the curvature (0 if none is known): with it the gradient
+    norm bounds the distance from the optimum, ``f(w) - f* <= |g|^2 / (2 mu)``.
     """
 
     n_params: int
     strong_convexity: float
 
     def loss_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """Value and gradient at ``w``."""
+        """Return value and gradient at ``w``."""
         ...
 
 
@@ -40,17 +40,17 @@ class FitState:
     Parameters
     ----------
     point : Any
-        What the iteration has reached: a weight vector, parameters, or an object that holds them. After an
-        interrupt the model stores this: it must still be that of the last full iteration.
+        Result of the iteration: a weight vector, parameters, or an object that holds them. After an
+        interrupt the model stores it, so it must not change after the iteration that yielded it.
     objective : float
         What is minimised, penalties included; for a learner without one, its number of errors.
     gap : float or None
-        Distance of the objective from the optimum, estimated or certified; None if the solver has no
-        notion of it.
+        Distance of the objective from the optimum, estimated or certified; None if the solver does not
+        compute it.
     converged : bool
-        Whether the stopping rule holds here.
+        Whether the stopping rule is satisfied.
     message : str
-        Why the solver stopped before its goal, if it did.
+        Why the solver stopped before it converged, if it did.
     info : dict of str to float
         Further values, recorded in the history: gradient norm, certified bound, number of updates.
     """
@@ -64,7 +64,7 @@ class FitState:
 
 
 def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
-    """Bound on the distance of a value from the optimum: ``|g|^2 / (2 mu)``."""
+    """Return a bound on the distance of a value from the optimum: ``|g|^2 / (2 mu)``."""
     if gradient_norm == 0.0:
         return 0.0
     if strong_convexity <= 0.0:
@@ -73,13 +73,13 @@ def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
 
 
 class StoppingRule:
-    """The stopping rule of the batch solvers: stop if the optimum is within ``tol``, relatively.
+    """Stopping rule of the batch solvers: the relative distance from the optimum is at most ``tol``.
 
-    Two quantities tell how far the optimum is. The *bound* ``|g|^2 / (2 mu)`` is certain if the
-    objective is strongly convex, and often a hundred times too large. The *estimate* is what the last
-    iterations have gained, a quarter of all so far and at least ``period``, times ``safety``: quasi-Newton
-    methods converge about linearly, and the longer a run takes, the longer its tail. The smaller of the two
-    is the ``gap`` that ``tol`` is compared with.
+    The distance is measured in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain if the objective is
+    strongly convex, but often a hundred times too large. The *estimate* is ``safety`` times the decrease
+    of the objective in the last iterations (a quarter of all so far, and at least ``period``):
+    quasi-Newton methods converge about linearly, and a long run also converges slowly at the end. The smaller
+    of the two is the ``gap`` that is compared with ``tol``.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class StoppingRule:
     strong_convexity : float
         Lower bound on the curvature, 0 if none is known.
     period : int
-        Smallest number of iterations to look back.
+        Minimum number of iterations over which the decrease is measured.
     safety : float
-        Factor on the gain of these iterations.
+        Factor of this decrease.
     """
 
     SHARE = 0.25
@@ -116,10 +116,10 @@ class StoppingRule:
         return FitState(w, objective, gap, converged, info=info)
 
     def stuck(self, state: FitState) -> FitState:
-        """Return the state if no step decreases the value any more: the optimum, or a failure.
+        """Return the final state if no step decreases the objective: converged, or a failure.
 
-        It counts as the optimum if the last iterations gained next to nothing, which is all that floating
-        point allows.
+        It counts as converged if the objective hardly decreased in the last iterations: floating point
+        does not allow more.
         """
         recent = self._values[-1 - self.period :]
         stationary = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])

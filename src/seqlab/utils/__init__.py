@@ -1,1 +1,1 @@
-"""Helpers that several rooms share: threads, linear algebra with fixed rounding, files."""
+"""Helpers of several packages: threads, linear algebra with a fixed order of summation, files."""

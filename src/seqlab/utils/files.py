@@ -1,4 +1,4 @@
-"""Atomic file writing: a reader finds the old content or the new content, never a part of it."""
+"""Atomic file writing: a reader sees the complete old or the complete new content."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import IO
 
 @contextmanager
 def open_atomic(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary binary file beside the target that replaces it when the block ends.
+    """Open a temporary binary file that replaces the target when the block ends.
 
-    If the block raises, the target stays as it was. A file that is replaced keeps its permissions.
+    If the block raises, the target stays unchanged. A file that is replaced keeps its permissions.
 
     Parameters
     ----------
     target : Path
-        Without symbolic links (`os.path.realpath`), otherwise the link itself is replaced.
+        Must not be a symbolic link (see `os.path.realpath`): the link itself would be replaced.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    # 0o666 without the bits of the umask, like any new file.
+    # 0o666 minus the umask, like any new file.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, 0o666)
     try:
         try:
-            # A wrapper that compresses or encodes may close the file: the handle stays open.
+            # A wrapper that compresses or encodes may close the file: the handle must stay open.
             with os.fdopen(handle, "wb", closefd=False) as file:
                 yield file
             os.fsync(handle)
@@ -44,7 +44,7 @@ def open_atomic(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a crash, if the system supports it."""
+    """Flush the rename to disk, so that it survives a crash, if the system supports it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

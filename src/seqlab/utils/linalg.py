@@ -1,7 +1,7 @@
-"""Linear algebra with a fixed order of summation: the same bits for any number of threads.
+"""Linear algebra with a fixed order of summation: results are bitwise identical for any number of threads.
 
-BLAS splits long products over its own threads, and chooses its loops by the shape of the operands, so the
-last bits of its results change with both. Here every sum has a fixed order.
+The results of BLAS depend, in the last bits, on its number of threads and on the shapes of the operands. Here
+every sum has a fixed order.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-# Entries that are summed up before they are added to the total: small enough to stay in the L1 cache.
+# Entries per block; the sum of a block is added to the total. Small enough to stay in the L1 cache.
 BLOCK = 4096
 
 
 @njit(nogil=True, cache=True)
 def dot(a: Vector, b: Vector) -> float:
-    """Inner product by fixed blocks, each with eight partial sums (which LLVM keeps in a vector)."""
+    """Return the inner product, in fixed blocks of eight partial sums (which LLVM keeps in a vector)."""
     total = 0.0
     n = a.size
     for begin in range(0, n, BLOCK):
@@ -43,13 +43,13 @@ def dot(a: Vector, b: Vector) -> float:
 
 @njit(nogil=True, cache=True)
 def axpy(alpha: float, x: Vector, y: Vector) -> None:
-    """``y += alpha * x`` in place."""
+    """Add ``alpha * x`` to ``y`` in place."""
     for i in range(x.size):
         y[i] += alpha * x[i]
 
 
 def matmul(a: Vector, b: Vector) -> Vector:
-    """``a @ b`` with the terms of every sum added in order: the same bits for any split of the rows of ``a``.
+    """Return ``a @ b``, bitwise identical for any split of the rows of ``a``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def matmul(a: Vector, b: Vector) -> Vector:
     return out
 
 
-# Rows of b that are used for all rows of a before the next ones are read: with 26 labels 27 kB of b.
+# Rows of b used for all rows of a before the next ones are read: 27 kB for 26 labels, less than an L1 cache.
 ROWS_OF_B = 128
 
 

@@ -1,10 +1,9 @@
 """Fixed blocks of sequences and the threads that run them.
 
-The partition of the sequences into blocks depends on the data alone, never on the number of
-threads; each block writes its own results and the caller reduces them in block order. So a result
-has the same bits for any ``n_jobs``. Kernels release the interpreter lock, which makes a plain
-thread pool enough. The pool lives for one call only: nothing survives into a forked child, and
-concurrent callers do not meet.
+The partition of the sequences into blocks depends only on the data, not on the number of threads;
+each block writes its own results and the caller reduces them in block order. So results are bitwise
+identical for any ``n_jobs``. Kernels release the interpreter lock, so a thread pool is sufficient.
+Each call has its own pool: forked processes inherit none, and concurrent callers do not share one.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from seqlab.data.errors import InputError
 
 Result = TypeVar("Result")
 
-# About a millisecond of forward-backward: large against the cost of handing a block to a thread.
+# About a millisecond of forward-backward, much longer than it takes to start a block in a thread.
 BLOCK_WORK = 2_000_000
-# Bounds the memory of results held per block, and still balances any usual number of cores.
+# Limits the memory for the results of the blocks; enough to balance the load of the usual numbers of cores.
 MAX_BLOCKS = 64
-# Entries of a vector that a thread takes at a time.
+# Entries of a vector that a thread processes at a time.
 CHUNK = 1 << 16
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` stands for.
+    """Return the number of threads that ``n_jobs`` means.
 
-    ``None`` is 1, ``-1`` all cores, ``-2`` all but one, and so on.
+    ``None`` means 1, ``-1`` all cores, ``-2`` all but one, and so on.
     """
     if n_jobs is None:
         return 1
     if n_jobs == 0:
-        raise InputError("n_jobs == 0 has no meaning: use None or 1 for serial, -1 for all cores")
+        raise InputError("n_jobs must not be 0: use None or 1 for one thread, -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
-    from joblib import cpu_count  # here, so that importing the package stays cheap
+    from joblib import cpu_count  # here, to keep the import of the package fast
 
     return max(1, cpu_count() + 1 + int(n_jobs))
 
@@ -51,31 +50,31 @@ def block_bounds(
     block_work: int = BLOCK_WORK,
     max_blocks: int = MAX_BLOCKS,
 ) -> NDArray[np.int64]:
-    """Cut sequences into blocks of about equal work.
+    """Split sequences into blocks of about equal work.
 
     Parameters
     ----------
     offsets : array of shape (n_sequences + 1,)
-        Row where each sequence begins.
+        First row of each sequence, and the end of the last.
     work_per_step : int
         Operations per step, e.g. ``n_labels ** 2`` for forward-backward.
     block_work : int
-        Operations that a block should at least hold.
+        Minimum number of operations per block.
     max_blocks : int
-        Upper bound on the number of blocks.
+        Maximum number of blocks.
 
     Returns
     -------
     bounds : array of shape (n_blocks + 1,)
-        Block ``b`` holds sequences ``bounds[b]:bounds[b + 1]``; no block is empty. There is no
-        block at all where there are no sequences.
+        Block ``b`` holds sequences ``bounds[b]:bounds[b + 1]``; no block is empty. Without
+        sequences there are no blocks.
     """
     n_sequences = offsets.size - 1
     if n_sequences == 0:
         return np.zeros(1, dtype=np.int64)
     n_steps = int(offsets[-1] - offsets[0])
     n_blocks = min(max(n_steps * work_per_step // block_work, 1), max_blocks, n_sequences)
-    # Ends at equal shares of the steps; np.unique drops blocks that a long sequence has swallowed.
+    # Block ends at equal shares of the steps; np.unique drops blocks that a long sequence leaves empty.
     shares = offsets[0] + np.arange(1, n_blocks, dtype=np.int64) * n_steps // n_blocks
     cuts = np.searchsorted(offsets, shares, side="left").astype(np.int64)
     return np.unique(np.concatenate([[0], cuts, [n_sequences]])).astype(np.int64)
@@ -84,16 +83,16 @@ def block_bounds(
 def run_blocks(
     function: Callable[[int], Result], n_blocks: int, n_jobs: int | None = None
 ) -> list[Result]:
-    """``[function(0), ..., function(n_blocks - 1)]``, computed by up to ``n_jobs`` threads.
+    """Return ``[function(0), ..., function(n_blocks - 1)]``, computed by up to ``n_jobs`` threads.
 
     Parameters
     ----------
     function : callable
-        Takes the number of a block. To gain from threads it must release the interpreter lock.
+        Takes the index of a block. Threads make it faster only if it releases the interpreter lock.
     n_blocks : int
         Number of blocks.
     n_jobs : int, optional
-        Threads to use, as in joblib. Serial by default, and where there is only one block.
+        Number of threads, as in joblib. Serial by default, and if there is only one block.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def run_blocks(
 def in_chunks(
     function: Callable[[int, int], Result], size: int, n_jobs: int | None = None
 ) -> list[Result]:
-    """``function(begin, stop)`` of fixed pieces of a long vector, in order, by up to ``n_jobs`` threads."""
+    """Return ``function(begin, stop)`` for fixed chunks of a long vector, in order, by ``n_jobs`` threads."""
 
     def run(chunk: int) -> Result:
         return function(chunk * CHUNK, min((chunk + 1) * CHUNK, size))
