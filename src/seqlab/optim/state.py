@@ -41,9 +41,9 @@ class FitState:
     ----------
     point : Any
         Result of the iteration: a weight vector, parameters, or an object that holds them. After an
-        interrupt the model stores it, so it must not change after the iteration that yielded it.
+        interrupt the model stores it, so it must then hold the result of the last full iteration.
     objective : float
-        What is minimised, penalties included; for a learner without one, its number of errors.
+        Value of the objective, penalties included; the number of errors for a learner without objective.
     gap : float or None
         Distance of the objective from the optimum, estimated or certified; None if the solver does not
         compute it.

@@ -60,11 +60,11 @@ class OnlineWeights(Protocol):
         ...
 
     def save(self) -> None:
-        """Remember the weights as they are now."""
+        """Save a copy of the weights."""
         ...
 
     def restore(self) -> None:
-        """Return to the weights remembered by `save`."""
+        """Restore the weights stored by `save`."""
         ...
 
 
@@ -127,9 +127,9 @@ class DenseOnlineWeights:
         return bool(np.isfinite(self._w).all() and np.isfinite(self._late).all())
 
     def save(self) -> None:
-        """Remember the weights as they are now."""
+        """Save a copy of the weights."""
         self._saved = self.n_steps, self._w.copy(), self._late.copy()
 
     def restore(self) -> None:
-        """Return to the weights remembered by `save`."""
+        """Restore the weights stored by `save`."""
         self.n_steps, self._w, self._late = self._saved

@@ -211,7 +211,7 @@ class BoundStructure(ABC):
             yield self.X.block(first, last)
 
     def loss(self, codes: Codes, predicted: Codes, block: SequenceBlock | None = None) -> Floats:
-        """Count the wrong labels of each sample of a block, of all samples if None."""
+        """Count the wrong labels of each sample of a block; of all samples if ``block`` is None."""
         return hamming_loss(codes, predicted, (block or self.X).offsets)
 
     def feature_difference(

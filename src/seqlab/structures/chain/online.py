@@ -66,13 +66,13 @@ class ChainOnlineWeights:
         return all(bool(np.isfinite(table).all()) for table in self._tables)
 
     def save(self) -> None:
-        """Remember the weights as they are now."""
+        """Save a copy of the weights."""
         for kept, table in zip(self._saved, self._tables, strict=True):
             kept[...] = table
         self._saved_steps = self.n_steps
 
     def restore(self) -> None:
-        """Return to the weights remembered by `save`."""
+        """Restore the weights stored by `save`."""
         for kept, table in zip(self._saved, self._tables, strict=True):
             table[...] = kept
         self.n_steps = self._saved_steps
