@@ -28,7 +28,7 @@ class Quadratic:
 
 
 class Logistic:
-    """Logistic loss of separable-free data, penalised or not."""
+    """Logistic loss of data that are not separable, penalised or not."""
 
     def __init__(self, random, n=200, d=10, c2=0.0):
         self.X = random.normal(size=(n, d))
@@ -70,7 +70,7 @@ def test_lbfgs_finds_the_optimum_of_a_quadratic(seed):
     np.testing.assert_allclose(state.point, np.linalg.solve(problem.A, problem.b), atol=1e-5)
 
 
-def test_the_gap_is_a_bound_and_the_objective_never_rises():
+def test_the_certified_bound_holds_and_the_objective_never_rises():
     problem = quadratic(5)
     optimum = problem.loss_gradient(np.linalg.solve(problem.A, problem.b))[0]
     states = list(lbfgs(problem, np.ones(30), max_iter=500, tol=1e-10))
@@ -93,7 +93,7 @@ def test_lbfgs_agrees_with_scipy(c2):
 
 
 @pytest.mark.parametrize("c1", [0.5, 5.0, 30.0])
-def test_owlqn_meets_the_conditions_of_the_optimum(c1):
+def test_owlqn_satisfies_the_optimality_conditions(c1):
     problem = Logistic(np.random.default_rng(2), c2=0.1)
     penalty = np.full(10, c1)
     state = last(owlqn(problem, np.zeros(10), c1=penalty, max_iter=1000, tol=1e-12))
@@ -117,7 +117,7 @@ def test_owlqn_agrees_with_proximal_gradient():
     assert ((state.point == 0) == (w == 0)).all()
 
 
-def test_owlqn_without_penalty_is_lbfgs():
+def test_owlqn_without_penalty_equals_lbfgs():
     problem = quadratic(7)
     a = last(lbfgs(problem, np.zeros(30), max_iter=500, tol=1e-12))
     b = last(owlqn(problem, np.zeros(30), c1=np.zeros(30), max_iter=500, tol=1e-12))
@@ -131,7 +131,7 @@ def test_pseudo_gradient_is_the_smallest_subgradient():
     np.testing.assert_allclose(pseudo_gradient(w, g, np.full(5, 2.0)), expected)
 
 
-def test_starting_at_the_optimum_ends_at_once():
+def test_starting_at_the_optimum_takes_no_iteration():
     problem = Quadratic(np.eye(3), np.zeros(3))
     states = list(lbfgs(problem, np.zeros(3), max_iter=10, tol=1e-6))
     assert len(states) == 1
@@ -150,7 +150,7 @@ def test_an_objective_that_overflows_shortens_the_step():
     np.testing.assert_allclose(state.point, [2.0, 2.0], atol=1e-3)
 
 
-def test_not_finite_at_the_start_is_named():
+def test_a_non_finite_starting_point_raises():
     class Broken(Quadratic):
         def loss_gradient(self, w):
             return float("nan"), w
@@ -159,7 +159,7 @@ def test_not_finite_at_the_start_is_named():
         next(lbfgs(Broken(np.eye(2), np.ones(2)), np.zeros(2), max_iter=5, tol=1e-3))
 
 
-def test_max_iter_is_kept():
+def test_max_iter_limits_the_iterations():
     states = list(lbfgs(quadratic(0), np.zeros(30), max_iter=3, tol=1e-14))
     assert len(states) == 4
     assert not states[-1].converged

@@ -19,7 +19,7 @@ def test_replaces_the_target_when_the_block_ends(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("existing", [True, False])
-def test_an_error_leaves_everything_as_it_was(tmp_path, error, existing):
+def test_an_error_leaves_the_target_unchanged(tmp_path, error, existing):
     target = tmp_path / "file"
     if existing:
         target.write_bytes(b"old")

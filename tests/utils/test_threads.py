@@ -1,4 +1,4 @@
-"""Blocks of sequences and the threads that work on them."""
+"""Blocks of sequences and the threads that process them."""
 
 import numpy as np
 import pytest

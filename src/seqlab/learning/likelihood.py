@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from seqlab.learning._kernels import penalised_sum
 from seqlab.structures import BoundStructure, MissCosts
-from seqlab.utils.threads import in_chunks
+from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
 
@@ -139,7 +139,7 @@ class PenalisedObjective:
                 arrays = parts, observed, w, counted
                 return float(penalised_sum(*arrays, self.c2, begin, stop, gradient))
 
-            loss += sum(in_chunks(add_up, self.n_params, self.term.n_jobs))
+            loss += sum(run_chunks(add_up, self.n_params, self.term.n_jobs))
             self._last = (w, loss, gradient)
         return self._last[1:]
 

@@ -199,7 +199,7 @@ class ChainLabeler(BaseLabeler):
     def _scheme(self, scheme: str) -> Mask:
         """Return the mask of a tag scheme; raise an error if it would forbid every label but one."""
         legal = scheme_mask(self.classes_.tolist(), scheme)
-        usable = _reachable(legal.start, legal.transitions) & _reachable(
+        usable = _find_reachable(legal.start, legal.transitions) & _find_reachable(
             legal.end, legal.transitions.T
         )
         if usable.sum() <= 1 < usable.size:
@@ -223,7 +223,7 @@ class ChainLabeler(BaseLabeler):
         return Mask(transitions=legal.transitions, start=legal.start, end=legal.end)
 
 
-def _reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _find_reachable(first: NDArray[np.bool_], transitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the labels that can be reached from the first labels."""
     reached = first.copy()
     for _ in range(reached.size):

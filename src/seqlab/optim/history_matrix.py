@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seqlab.optim._kernels import combine, history_dots, store_pair
 from seqlab.optim.state import Vector
-from seqlab.utils.threads import in_chunks
+from seqlab.utils.threads import run_chunks
 
 
 class InverseHessian:
@@ -44,7 +44,7 @@ class InverseHessian:
         self._steps = np.empty((memory, n_params))
         self._changes = np.empty((memory, n_params))
         self._used = np.zeros(memory, dtype=bool)
-        self._ages: list[int] = []  # rows of the pairs in use, newest first
+        self._rows: list[int] = []  # rows of the pairs in use, newest first
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
         self._scale = 1.0
@@ -53,16 +53,16 @@ class InverseHessian:
     @property
     def is_empty(self) -> bool:
         """Whether no pair is stored."""
-        return not self._ages
+        return not self._rows
 
     @property
     def is_scaled(self) -> bool:
         """Whether directions have a meaningful length: a pair or a preconditioner is known."""
-        return bool(self._ages) or self._inverse.size > 0
+        return bool(self._rows) or self._inverse.size > 0
 
     def clear(self) -> None:
         """Delete all pairs."""
-        self._ages.clear()
+        self._rows.clear()
         self._used[:] = False
         self._scale = 1.0
 
@@ -70,7 +70,7 @@ class InverseHessian:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
         memory = self._used.size
         # The oldest pair is removed first: if the new one is rejected, one pair fewer is kept.
-        place = self._ages.pop() if len(self._ages) == memory else int(np.argmin(self._used))
+        place = self._rows.pop() if len(self._rows) == memory else int(np.argmin(self._used))
         self._used[place] = True
         arrays = w, w_new, gradient, gradient_new, self._inverse, self._steps, self._changes
 
@@ -79,12 +79,12 @@ class InverseHessian:
             store_pair(*arrays, place, self._used, begin, stop, out)
             return out
 
-        products = np.sum(in_chunks(run, w.size, self._n_jobs), axis=0)
+        products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
         curvature, change_norm2 = products[0, place], products[3, place]
         if curvature <= np.finfo(np.float64).eps * change_norm2:
             self._used[place] = False
             return False
-        self._ages.insert(0, place)
+        self._rows.insert(0, place)
         self._step_change[:, place] = products[0]
         self._step_change[place] = products[1]
         self._change_change[place] = self._change_change[:, place] = products[2]
@@ -102,25 +102,25 @@ class InverseHessian:
             return result
 
         of_steps, of_changes = np.zeros(memory), np.zeros(memory)
-        if self._ages:
+        if self._rows:
             step_gradient, change_gradient = np.sum(
-                in_chunks(dots, gradient.size, self._n_jobs), axis=0
+                run_chunks(dots, gradient.size, self._n_jobs), axis=0
             )
             self._recursion(step_gradient, change_gradient, of_steps, of_changes)
 
         def run(begin: int, stop: int) -> None:
             combine(*arrays, self._scale, of_steps, of_changes, begin, stop, out)
 
-        in_chunks(run, gradient.size, self._n_jobs)
+        run_chunks(run, gradient.size, self._n_jobs)
 
     def _recursion(
         self, step_gradient: Vector, change_gradient: Vector, of_steps: Vector, of_changes: Vector
     ) -> None:
         """Run the two loops on coefficients: of the changes from new to old, of the steps from old to new."""
-        for k in self._ages:
+        for k in self._rows:
             product = step_gradient[k] - self._step_change[k] @ of_changes
             of_changes[k] = product / self._step_change[k, k]
-        for k in reversed(self._ages):
+        for k in reversed(self._rows):
             product = self._scale * (change_gradient[k] - self._change_change[k] @ of_changes)
             product += self._step_change[:, k] @ of_steps
             of_steps[k] = of_changes[k] - product / self._step_change[k, k]

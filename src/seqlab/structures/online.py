@@ -83,7 +83,7 @@ class DenseOnlineWeights:
         self.n_steps = 0
         self._bound = bound
         self._w = np.zeros(bound.n_params)
-        self._late = np.zeros(bound.n_params)
+        self._weighted_updates = np.zeros(bound.n_params)
         self.save()
 
     def run_pass(
@@ -110,7 +110,7 @@ class DenseOnlineWeights:
             if updated[i]:
                 places, values = bound.feature_difference(i, gold, decoded)
                 self._w[places] += weights[i] * values
-                self._late[places] += self.n_steps * weights[i] * values
+                self._weighted_updates[places] += self.n_steps * weights[i] * values
             self.n_steps += 1
         return PassResult(int((predicted != codes).sum()), predicted, updated)
 
@@ -120,16 +120,16 @@ class DenseOnlineWeights:
 
     def average(self) -> Floats:
         """Return the mean of the weights after each visit."""
-        return self._w - self._late / max(self.n_steps, 1)
+        return self._w - self._weighted_updates / max(self.n_steps, 1)
 
     def is_finite(self) -> bool:
         """Return whether all weights, and their sums over time, are finite."""
-        return bool(np.isfinite(self._w).all() and np.isfinite(self._late).all())
+        return bool(np.isfinite(self._w).all() and np.isfinite(self._weighted_updates).all())
 
     def save(self) -> None:
         """Save a copy of the weights."""
-        self._saved = self.n_steps, self._w.copy(), self._late.copy()
+        self._saved = self.n_steps, self._w.copy(), self._weighted_updates.copy()
 
     def restore(self) -> None:
         """Restore the weights stored by `save`."""
-        self.n_steps, self._w, self._late = self._saved
+        self.n_steps, self._w, self._weighted_updates = self._saved

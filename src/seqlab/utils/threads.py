@@ -106,7 +106,7 @@ def run_blocks(
         return list(pool.map(function, range(n_blocks)))
 
 
-def in_chunks(
+def run_chunks(
     function: Callable[[int, int], Result], size: int, n_jobs: int | None = None
 ) -> list[Result]:
     """Return ``function(begin, stop)`` for fixed chunks of a long vector, in order, by ``n_jobs`` threads."""

@@ -105,16 +105,16 @@ class FusedPasses:
             part = self._parts[slot]
             part[:] = 0.0
             sums = PaddedWeights(self._layout, part)
-            unsure = np.zeros(self.rows.width)
+            label_variances = np.zeros(self.rows.width)
             likelihood_slot(
                 order, self.offsets, arrays, tables, self.structure.n_labels,
                 codes, cost, weights, curvature, factors,
-                result.log_z, sums.tables, unsure, result.skipped,
+                result.log_z, sums.tables, label_variances, result.skipped,
             )  # fmt: skip
             if curvature:
                 n_labels = self.structure.n_labels
                 counts = sums.tables.pairwise[0, :n_labels, :n_labels]
-                counts[:] = _unsure_transitions(counts, unsure[:n_labels])
+                counts[:] = _transition_variances(counts, label_variances[:n_labels])
             sums.flush()
 
         run_blocks(run, self._bounds.size - 1, self.n_jobs)
@@ -152,19 +152,19 @@ class FusedPasses:
         )
 
 
-def _unsure_transitions(counts: Floats, unsure: Floats) -> Floats:
+def _transition_variances(counts: Floats, label_variances: Floats) -> Floats:
     """Return an approximation of ``sum_t p (1 - p)`` for every transition.
 
     Parameters
     ----------
     counts : array of shape (n_labels, n_labels)
         ``sum_t p`` of the transitions.
-    unsure : array of shape (n_labels,)
+    label_variances : array of shape (n_labels,)
         ``sum_t q (1 - q)`` of the labels, the sums of their variances.
 
     The variance of a transition is taken as that of its two labels together. ``sum_t p`` itself is hundreds
     of times larger if the model is confident, and as a preconditioner would nearly stop the transitions.
     """
-    share = unsure / np.maximum(np.maximum(counts.sum(axis=0), counts.sum(axis=1)), 1e-12)
+    share = label_variances / np.maximum(np.maximum(counts.sum(axis=0), counts.sum(axis=1)), 1e-12)
     result: Floats = counts * np.minimum(share[:, None] + share[None, :], 1.0)
     return result

@@ -85,7 +85,7 @@ class MixedRows:
         def count(first: int, last: int) -> None:
             kernels.count_split(X.indptr, X.indices, plan, first, last, n_dense, n_pairs)
 
-        self._in_parts(count)
+        self._run_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
         unit = X.nnz == 0 or bool(X.data.min() == 1.0 and X.data.max() == 1.0)
         self.is_unit = unit
@@ -102,10 +102,10 @@ class MixedRows:
         def fill(first: int, last: int) -> None:
             kernels.fill_split(X.indptr, X.indices, X.data, plan, columns, first, last, arrays)
 
-        self._in_parts(fill)
+        self._run_parts(fill)
         return arrays
 
-    def _in_parts(self, function: Callable[[int, int], Any]) -> list[Any]:
+    def _run_parts(self, function: Callable[[int, int], Any]) -> list[Any]:
         """Return ``function(first, last)`` for fixed parts of the steps, computed by threads."""
         cuts = self._cuts.tolist()
         return run_blocks(lambda i: function(cuts[i], cuts[i + 1]), N_PARTS, self.n_jobs)
@@ -131,7 +131,7 @@ class MixedRows:
             self.gather(rows, weights)
             return weights
 
-        total, *others = self._in_parts(add)
+        total, *others = self._run_parts(add)
         for part in others:
             total += part
         return total

@@ -35,8 +35,8 @@ class ChainOnlineWeights:
         self._rows.spread(np.ones(self._rows.n_weights), self._mask)
         layout = PaddedLayout(structure, self._rows)
         self._now = PaddedWeights(layout)
-        self._late = PaddedWeights(layout)  # each update times the visits before it
-        self._tables = (*self._now.tables, *self._late.tables)
+        self._weighted_updates = PaddedWeights(layout)  # each update times the visits before it
+        self._tables = (*self._now.tables, *self._weighted_updates.tables)
         self._saved = [np.zeros_like(table) for table in self._tables]
         self._saved_steps = 0
 
@@ -55,7 +55,7 @@ class ChainOnlineWeights:
         updated = np.zeros(self._offsets.size - 1, dtype=bool)
         n_wrong, self.n_steps = perceptron_pass(
             order, self._offsets, codes, weights, self._rows.arrays,
-            self._now.tables, self._late.tables, self._mask, structure.n_labels,
+            self._now.tables, self._weighted_updates.tables, self._mask, structure.n_labels,
             structure.has_transition, structure.boundary, self.n_steps,
             beam_width, early_update, predicted, updated,
         )  # fmt: skip
@@ -83,4 +83,4 @@ class ChainOnlineWeights:
 
     def average(self) -> Floats:
         """Return the mean of the weights after each visit."""
-        return self._now.flush() - self._late.flush() / max(self.n_steps, 1)
+        return self._now.flush() - self._weighted_updates.flush() / max(self.n_steps, 1)

@@ -14,7 +14,7 @@ from seqlab.structures.chain.structure import ChainStructure, label_pairs
 
 Floats = NDArray[np.float64]
 # Sequences sorted by length at a time: with more, groups have more equal lengths but a less random order.
-STRETCH = 64
+SORT_WINDOW = 64
 # Sequences between two additions of the frequent weights to their mean.
 PART = 256
 # Parts between two additions of all weights to their mean, and between two shrinkages of frequent weights.
@@ -137,8 +137,8 @@ class ChainStochasticPasses:
 
     def _run_part(self, order: NDArray[np.int64]) -> float:
         rows = self._rows
-        stretch = np.arange(order.size) // STRETCH
-        order = order[np.lexsort((self._lengths[order], stretch))]
+        window = np.arange(order.size) // SORT_WINDOW
+        order = order[np.lexsort((self._lengths[order], window))]
         self._step, self._scale, total = sgd_pass(
             order, self._offsets, rows.arrays, self._scaled_rows, self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,

@@ -99,8 +99,8 @@ class ChainStructure:
             edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
         counts = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
         # With partly known labels the true labeling may have transitions that were not observed: keep all.
-        everything = all_transitions or allowed is not None
-        has_weight = np.ones_like(counts, dtype=bool) if everything else counts >= max(min_freq, 1)
+        keep_all = all_transitions or allowed is not None
+        has_weight = np.ones_like(counts, dtype=bool) if keep_all else counts >= max(min_freq, 1)
         index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
         return cls(n_labels, state, index, boundary, edge)
 

@@ -54,9 +54,9 @@ def perceptron_pass(
             gold[t] = codes[t0 + t]
         n_done = n_steps
         if beam_width > 0:
-            watched = gold[:n_steps] if early else no_gold
+            tracked_gold = gold[:n_steps] if early else no_gold
             _, n_done = beam_one(
-                unary, pairwise3, 0, start, end, 0, n_steps, watched,
+                unary, pairwise3, 0, start, end, 0, n_steps, tracked_gold,
                 kept, n_kept, beam_table, values, candidates, labels,
             )  # fmt: skip
         else:
@@ -71,7 +71,7 @@ def perceptron_pass(
         updated[i] = wrong > 0
         if wrong > 0:
             a = sequence_weights[i]
-            late = step * a
+            sum_change = step * a
             for t in range(n_done):
                 y, z = gold[t], labels[t]
                 if y != z:
@@ -79,37 +79,37 @@ def perceptron_pass(
                         r = dense_row[k]
                         value = 1.0 if unit else dense_value[k]
                         rows[r, y] += a * value * row_mask[r, y]
-                        row_sum[r, y] += late * value * row_mask[r, y]
+                        row_sum[r, y] += sum_change * value * row_mask[r, y]
                         rows[r, z] -= a * value * row_mask[r, z]
-                        row_sum[r, z] -= late * value * row_mask[r, z]
+                        row_sum[r, z] -= sum_change * value * row_mask[r, z]
                     for k in range(pair_ptr[t0 + t], pair_ptr[t0 + t + 1]):
                         column, p = pair_column[k], pair_weight[k]
                         value = 1.0 if unit else pair_value[k]
                         if column == y:
                             state[p] += a * value
-                            state_sum[p] += late * value
+                            state_sum[p] += sum_change * value
                         elif column == z:
                             state[p] -= a * value
-                            state_sum[p] -= late * value
+                            state_sum[p] -= sum_change * value
                 if t > 0 and (y != z or gold[t - 1] != labels[t - 1]):
                     before, decoded = gold[t - 1], labels[t - 1]
                     if has_transition[before, y]:
                         pairwise3[0, before, y] += a
-                        pairwise_sum[0, before, y] += late
+                        pairwise_sum[0, before, y] += sum_change
                         transposed[y, before] = pairwise3[0, before, y]
                     if has_transition[decoded, z]:
                         pairwise3[0, decoded, z] -= a
-                        pairwise_sum[0, decoded, z] -= late
+                        pairwise_sum[0, decoded, z] -= sum_change
                         transposed[z, decoded] = pairwise3[0, decoded, z]
             if boundary:
                 start[gold[0]] += a
                 start[labels[0]] -= a
-                start_sum[gold[0]] += late
-                start_sum[labels[0]] -= late
+                start_sum[gold[0]] += sum_change
+                start_sum[labels[0]] -= sum_change
                 if n_done == n_steps:
                     end[gold[n_steps - 1]] += a
                     end[labels[n_steps - 1]] -= a
-                    end_sum[gold[n_steps - 1]] += late
-                    end_sum[labels[n_steps - 1]] -= late
+                    end_sum[gold[n_steps - 1]] += sum_change
+                    end_sum[labels[n_steps - 1]] -= sum_change
         step += 1
     return n_wrong, step
