@@ -100,7 +100,7 @@ class ChainLabeler(BaseLabeler):
             distribution, else the model's own score.
         """
         if not isinstance(n, Integral) or n < 1:
-            raise InputError(f"n must be an integer of at least 1, got {n!r}")
+            raise InputError(f"n must be a whole number of at least 1, got {n!r}")
         sequences, layout = self._read(X, lengths)
         mask = self._mask(constraints, sequences, layout)
         normalise = hasattr(self, "sequence_log_proba")
