@@ -284,9 +284,19 @@ def test_weights_of_the_wrong_shape_raise(chunks):
         model.predict(X)
 
 
-def test_extreme_feature_scales_are_not_reported_as_converged():
+@pytest.mark.parametrize("factor", [1e4, 1e8, 1e18, 1e20, 1e100])
+def test_the_scale_of_a_column_does_not_change_the_optimum(factor):
     X, y = one_step_data(2)
-    X = X * np.array([1.0, 1.0, 1.0, 1e20])
+    factors = np.array([1.0, 1.0, 1.0, factor])
+    model = LinearChainCRF(tol=1e-9).fit([X * factors], [y])
+    assert model.converged_
+    free = LinearChainCRF(tol=1e-9).fit([X * np.array([1.0, 1.0, 1.0, 1e6])], [y])
+    assert model.objective_ == pytest.approx(free.objective_, rel=1e-5)
+
+
+def test_features_whose_squares_overflow_are_not_reported_as_converged():
+    X, y = one_step_data(2)
+    X = X * np.array([1.0, 1.0, 1.0, 1e160])
     with pytest.warns(ConvergenceWarning, match="feature 3 has values up to"):
         model = LinearChainCRF().fit([X], [y])
     assert not model.converged_
@@ -390,7 +400,7 @@ def test_load_a_model_stored_before_a_parameter_existed():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 def test_a_warm_start_counts_as_an_iteration(monkeypatch, max_iter):
-    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term: True)
+    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term, support: True)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(8, 4)) for _ in range(30)]
     y = [rng.integers(0, 3, 8) for _ in range(30)]

@@ -48,6 +48,14 @@ class DataTerm(Protocol):
         """Return value and gradient at ``w``."""
         ...
 
+    def curvature_at_zero(self) -> Floats | None:
+        """Return about the diagonal of the Hessian at zero; None if it is not known."""
+        ...
+
+    def squared_scales(self) -> Floats | None:
+        """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
+        ...
+
 
 class Likelihood:
     """Negative conditional log-likelihood of a structure; a `DataTerm`.
@@ -92,6 +100,14 @@ class Likelihood:
         found = self.bound.expected_features(w, weights, self.costs, self.allowed)
         loss = (found.log_z if weights is None else found.log_z * weights).sum()
         return TermValue(float(loss), found.parts, self._observed)
+
+    def curvature_at_zero(self) -> Floats | None:
+        """Return about the diagonal of the Hessian at zero, if the structure knows it."""
+        return self.bound.curvature_at_zero(self.weights)
+
+    def squared_scales(self) -> Floats | None:
+        """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
+        return self.bound.squared_scales()
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
         """Return the value at zero weights, for some samples if given.
@@ -142,6 +158,26 @@ class PenalisedObjective:
             loss += sum(run_chunks(add_up, self.n_params, self.term.n_jobs))
             self._last = (w, loss, gradient)
         return self._last[1:]
+
+    def scales_at_zero(self, zero: Floats) -> Floats | None:
+        """Return a preconditioner that makes a solver independent of the scale of features.
+
+        It is the diagonal of the Hessian at zero, with one frequency for all features: with their true
+        frequencies, text takes up to four times as many iterations. Multiplied by a factor such that the
+        first step is as long as the diagonal model of the objective suggests. None if all features have
+        scale 1, if the structure does not know it, or if squares overflow. ``zero`` is the starting point:
+        its value and gradient are kept for the solver.
+        """
+        squares, diagonal = self.term.squared_scales(), self.term.curvature_at_zero()
+        if squares is None or diagonal is None or not np.isfinite(squares).all():
+            return None
+        counted = 1.0 if self.penalised is None else self.penalised.astype(np.float64)
+        penalty = 2.0 * self.c2 * counted
+        scales = np.mean(diagonal / squares) * squares + penalty
+        gradient = self.loss_gradient(zero)[1]
+        step = gradient / scales
+        curvature = float(np.sum(step * step * (diagonal + penalty)))
+        return scales * (curvature / max(float(np.sum(step * gradient)), 1e-300) or 1.0)
 
     def add_curvature(self, diagonal: Floats) -> Floats:
         """Add the diagonal of the penalty's Hessian to that of the data term."""

@@ -74,7 +74,7 @@ class WarmStart:
             if loss < at_zero:
                 yield from batch(w, n_left, self.preconditioner(w, gradient, sparse=sparse))
                 return
-        yield from batch(zero, n_left, None)
+        yield from batch(zero, n_left, self.objective.scales_at_zero(zero))
 
     def find_start(self) -> Floats | None:
         """Return weights near the optimum; None if the passes diverge.
@@ -130,8 +130,13 @@ class WarmStart:
         return passes
 
 
-def is_worthwhile(term: Likelihood) -> bool:
-    """Return whether the data are large enough for a warm start to save time."""
+def is_worthwhile(term: Likelihood, support: StochasticSupport) -> bool:
+    """Return whether a warm start saves time: on large data without features of very different scale."""
+    return is_large(term) and support.is_evenly_scaled
+
+
+def is_large(term: Likelihood) -> bool:
+    """Return whether a pass over the data takes more than a few milliseconds."""
     return (
         term.allowed is None
         and len(term.bound.X) >= MIN_SEQUENCES

@@ -21,15 +21,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.learning import FitResult, Likelihood, PenalisedObjective, TrainingData, run_fit
-from seqlab.learning.warm_start import WarmStart, is_worthwhile
+from seqlab.learning.warm_start import WarmStart, is_large, is_worthwhile
 from seqlab.models.chain_labeler import DistributionMixin
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.optim import FitState, lbfgs, owlqn
-from seqlab.structures.chain import ChainStructure
+from seqlab.structures.chain import ChainStructure, mean_squares
 
 # Default tolerance for large and for small data: on small data a tight one costs next to no time.
 TOL_LARGE = 1e-3
 TOL_SMALL = 1e-6
+# A warning names a few of the features whose scale is larger than that of the median feature by this factor.
+MAX_SCALE_RATIO = 50.0
+MAX_NAMED = 3
 
 
 class LinearChainCRF(DistributionMixin, LinearChainLabeler):
@@ -48,13 +51,15 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     solver : {"auto", "lbfgs", "owlqn"}, default="auto"
         "lbfgs" for ``c1 = 0``, "owlqn" for ``c1 > 0``; "auto" chooses between them. On large data "auto"
         begins with a few stochastic passes and then uses the diagonal of the Hessian as a preconditioner.
+        All solvers are preconditioned with the scale of the features.
     max_iter : int, default=1000
         Maximum number of iterations.
     tol : float or None, default=None
         Training stops when the relative distance of the objective from the optimum is at most ``tol``. The
         distance is the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an
-        estimate from the decrease in the last iterations; both are in ``history_``. None means 1e-3 if
-        a pass over the data takes more than a few milliseconds, else 1e-6.
+        estimate from the decrease in the last iterations and the decrease that the curvature predicts; both
+        are in ``history_``. None means 1e-3 if a pass over the data takes more than a few milliseconds,
+        else 1e-6.
     all_states : bool, default=False
         Whether every (feature, label) pair has a weight, not only the pairs seen in training.
     all_transitions : bool, default=False
@@ -205,7 +210,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         objective = PenalisedObjective(
             term, self.c2, penalised=_penalised(bound.structure, self.boundary)
         )
-        large = bound.stochastic_support() is not None and is_worthwhile(term)
+        large = bound.stochastic_support() is not None and is_large(term)
         tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
         result = run_fit(
             self._solve(objective, term, tol),
@@ -245,10 +250,11 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             zero = np.zeros(objective.n_params)
             return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
         support = term.bound.stochastic_support()
-        if self.solver == "auto" and support is not None and is_worthwhile(term):
+        if self.solver == "auto" and support is not None and is_worthwhile(term, support):
             start = WarmStart(objective, term, support)
             return start.states(batch, self.max_iter, sparse=c1 is not None)
-        return batch(np.zeros(objective.n_params), self.max_iter, None)
+        zero = np.zeros(objective.n_params)
+        return batch(zero, self.max_iter, objective.scales_at_zero(zero))
 
     def _miss_cost(self, data: TrainingData) -> NDArray[np.float64] | None:
         """Return the log cost of missing the label of each step; 0 if the label is not known."""
@@ -283,13 +289,16 @@ def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bo
 
 
 def _scale_hint(X: Sequences) -> str:
-    """Return a hint to scale the feature with the largest values if they are extreme, else ''."""
-    if X.matrix.nnz == 0:
+    """Return a hint that names the features of much larger scale than the others, else ''."""
+    squares = mean_squares(X.matrix)
+    larger = np.flatnonzero(squares > MAX_SCALE_RATIO**2 * np.median(squares))
+    if larger.size == 0:
         return ""
-    largest = np.zeros(X.n_features)
-    np.maximum.at(largest, X.matrix.indices, np.abs(X.matrix.data))
-    feature = int(np.argmax(largest))
-    if largest[feature] <= 1e6 * np.median(largest[largest > 0]) and largest[feature] < 1e9:
-        return ""
-    name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
-    return f"; {name} has values up to {largest[feature]:.3g}: scale it"
+    facts = []
+    for feature in larger[np.argsort(-squares[larger], kind="stable")][:MAX_NAMED]:
+        name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
+        largest = np.abs(X.matrix.data[X.matrix.indices == feature]).max()
+        facts.append(f"{name} has values up to {largest:.3g}")
+    if larger.size > MAX_NAMED:
+        facts.append(f"so have {larger.size - MAX_NAMED} more")
+    return f"; {', '.join(facts)}: scale {'it' if larger.size == 1 else 'them'}"

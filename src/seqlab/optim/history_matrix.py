@@ -9,11 +9,14 @@ descent direction.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.optim._kernels import combine, history_dots, store_pair
 from seqlab.optim.state import Vector
+from seqlab.utils.linalg import dot
 from seqlab.utils.threads import run_chunks
 
 
@@ -112,6 +115,15 @@ class InverseHessian:
             combine(*arrays, self._scale, of_steps, of_changes, begin, stop, out)
 
         run_chunks(run, gradient.size, self._n_jobs)
+
+    def descend(self, gradient: Vector, out: Vector) -> float:
+        """``out = -H gradient``; return the decrease ``g' H g / 2`` that the quadratic model predicts.
+
+        Infinite if nothing is known of the curvature yet.
+        """
+        self.apply(gradient, out)
+        np.negative(out, out=out)
+        return -0.5 * float(dot(gradient, out)) if self.is_scaled else math.inf
 
     def _recursion(
         self, step_gradient: Vector, change_gradient: Vector, of_steps: Vector, of_changes: Vector

@@ -55,15 +55,13 @@ def lbfgs(
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
-    norm = float(np.sqrt(dot(gradient, gradient)))
-    state = rule.state(w, value, norm)
-    yield state
     direction = np.empty_like(w)
+    norm = float(np.sqrt(dot(gradient, gradient)))
+    state = rule.state(w, value, norm, inverse_hessian.descend(gradient, direction))
+    yield state
     for _ in range(max_iter):
         if state.converged:
             return
-        inverse_hessian.apply(gradient, direction)
-        np.negative(direction, out=direction)
         # Without curvature information the first step has at most unit length.
         first_step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
         found = weak_wolfe(objective, w, value, gradient, direction, first_step)
@@ -72,9 +70,10 @@ def lbfgs(
                 yield rule.stuck(state)
                 return
             inverse_hessian.clear()
+            inverse_hessian.descend(gradient, direction)
             continue
         inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
-        state = rule.state(w, value, norm)
+        state = rule.state(w, value, norm, inverse_hessian.descend(gradient, direction))
         yield state

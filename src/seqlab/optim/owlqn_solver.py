@@ -53,15 +53,13 @@ def owlqn(
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
     pseudo = pseudo_gradient(w, gradient, c1)
-    norm = float(np.sqrt(dot(pseudo, pseudo)))
-    state = rule.state(w, value, norm)
-    yield state
     direction = np.empty_like(w)
+    norm = float(np.sqrt(dot(pseudo, pseudo)))
+    state = rule.state(w, value, norm, inverse_hessian.descend(pseudo, direction))
+    yield state
     for _ in range(max_iter):
         if state.converged:
             return
-        inverse_hessian.apply(pseudo, direction)
-        np.negative(direction, out=direction)
         direction[np.sign(direction) != -np.sign(pseudo)] = 0.0  # keep only descent components
         orthant = np.where(w != 0.0, np.sign(w), -np.sign(pseudo))
         step = 1.0 if inverse_hessian.is_scaled else min(1.0, 1.0 / norm)
@@ -83,12 +81,13 @@ def owlqn(
                 yield rule.stuck(state)
                 return
             inverse_hessian.clear()
+            inverse_hessian.descend(pseudo, direction)
             continue
         inverse_hessian.update(w, w_new, gradient, gradient_new)
         w, value, gradient = w_new, value_new, gradient_new
         pseudo = pseudo_gradient(w, gradient, c1)
         norm = float(np.sqrt(dot(pseudo, pseudo)))
-        state = rule.state(w, value, norm)
+        state = rule.state(w, value, norm, inverse_hessian.descend(pseudo, direction))
         yield state
 
 

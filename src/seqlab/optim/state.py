@@ -76,10 +76,12 @@ class StoppingRule:
     """Stopping rule of the batch solvers: the relative distance from the optimum is at most ``tol``.
 
     The distance is measured in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain if the objective is
-    strongly convex, but often a hundred times too large. The *estimate* is ``safety`` times the decrease
-    of the objective in the last iterations (a quarter of all so far, and at least ``period``):
-    quasi-Newton methods converge about linearly, and a long run also converges slowly at the end. The smaller
-    of the two is the ``gap`` that is compared with ``tol``.
+    strongly convex, but often a hundred times too large. The *estimate* is the larger of two values. One is
+    ``safety`` times the decrease of the objective in the last iterations (a quarter of all so far, and at
+    least ``period``): quasi-Newton methods converge about linearly, and a long run also converges slowly at
+    the end. The other is the decrement ``g' H g / 2``, the decrease that the quadratic model with the
+    inverse Hessian ``H`` predicts: on a plateau the objective hardly decreases, but the decrement is
+    large. The smaller of bound and estimate is the ``gap`` that is compared with ``tol``.
 
     Parameters
     ----------
@@ -103,14 +105,17 @@ class StoppingRule:
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
 
-    def state(self, w: Vector, objective: float, gradient_norm: float) -> FitState:
+    def state(
+        self, w: Vector, objective: float, gradient_norm: float, decrement: float
+    ) -> FitState:
         """Return the state of an iteration, with gap, bound and whether to stop."""
         self._values.append(objective)
         bound = certified_gap(gradient_norm, self.strong_convexity)
         gap = bound
         period = max(self.period, int(self.SHARE * len(self._values)))
         if len(self._values) > period:
-            gap = min(gap, self.safety * (self._values[-1 - period] - objective))
+            gain = self.safety * (self._values[-1 - period] - objective)
+            gap = min(gap, max(gain, decrement))
         converged = gap <= max(self.tol * abs(objective), NEGLIGIBLE)
         info = {"gradient_norm": gradient_norm, "bound": bound}
         return FitState(w, objective, gap, converged, info=info)

@@ -91,6 +91,11 @@ class StochasticSupport(Protocol):
         """Mean square of the feature values: 1 for text."""
         ...
 
+    @property
+    def is_evenly_scaled(self) -> bool:
+        """Whether one rate of stochastic passes suits all features."""
+        ...
+
     def curvature(
         self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
     ) -> Floats:
@@ -280,6 +285,17 @@ class BoundStructure(ABC):
     def online_weights(self) -> OnlineWeights:
         """Return zero weights that a perceptron can train, pass by pass."""
         return DenseOnlineWeights(self)
+
+    def curvature_at_zero(self, weights: Floats) -> Floats | None:
+        """Return about the diagonal of the Hessian of the summed log-partitions at zero weights.
+
+        None if the structure does not know it.
+        """
+        return None
+
+    def squared_scales(self) -> Floats | None:
+        """Return the mean square of the feature of each weight, shape (n_params,); None if all are 1."""
+        return None
 
     def stochastic_support(self) -> StochasticSupport | None:
         """Return the methods that a warm start needs; None if the structure does not have them."""

@@ -3,7 +3,13 @@
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
-from seqlab.structures.chain.weights import ChainWeights, WeightSource, as_csr, chain_scores
+from seqlab.structures.chain.weights import (
+    ChainWeights,
+    WeightSource,
+    as_csr,
+    chain_scores,
+    mean_squares,
+)
 
 __all__ = [
     "BoundChain",
@@ -14,5 +20,6 @@ __all__ = [
     "WeightSource",
     "as_csr",
     "chain_scores",
+    "mean_squares",
     "previous_codes",
 ]

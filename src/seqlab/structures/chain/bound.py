@@ -14,8 +14,9 @@ from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, expected_transitions, pair_marginals, viterbi
 from seqlab.structures.chain.fused import FusedPasses
 from seqlab.structures.chain.online import ChainOnlineWeights
+from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
-from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
+from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores, mean_squares
 from seqlab.structures.protocol import BoundStructure, ExpectedFeatures, MissCosts
 from seqlab.structures.sources import ScoreSource
 
@@ -164,6 +165,40 @@ class BoundChain(BoundStructure):
                             raise error.shifted(a) from None
                         log_z[a:b] = found.log_z
                         self.add_expected_features(found, block, out)
+
+    def squared_scales(self) -> Floats | None:
+        """Return the mean square of the stored values of each weight's feature; None if all are 1."""
+        matrix, structure = self.X.matrix, self.structure
+        if not np.any(matrix.data != 1.0):
+            return None
+        squares, out = mean_squares(matrix), np.ones(self.n_params)
+        for name, pattern in (("state", structure.state), ("edge", structure.edge)):
+            if pattern is not None:
+                out[structure.slices[name]] = np.repeat(squares, np.diff(pattern.explicit()[0]))
+        return out
+
+    def curvature_at_zero(self, weights: Floats) -> Floats:
+        """Return the diagonal of the Hessian at zero weights, treating steps as independent."""
+        structure, X = self.structure, self.X
+        step_weights = np.repeat(weights, X.lengths)
+        later_weights = step_weights.copy()
+        later_weights[X.offsets[:-1][X.lengths > 0]] = 0.0
+        node, edge = ((1.0 - p) * p for p in (1.0 / self.n_labels, 1.0 / self.n_labels**2))
+        with np.errstate(over="ignore"):
+            squares = X.matrix.data**2
+
+        def of_features(pattern: FeaturePattern, weights_of_steps: Floats) -> Floats:
+            of_entries = np.repeat(weights_of_steps, np.diff(X.matrix.indptr))
+            sums = np.bincount(X.matrix.indices, squares * of_entries, X.n_features)
+            return np.repeat(sums, np.diff(pattern.explicit()[0]))
+
+        out, slices = np.empty(self.n_params), structure.slices
+        out[slices["state"]] = node * of_features(structure.state, step_weights)
+        if structure.edge is not None:
+            out[slices["edge"]] = edge * of_features(structure.edge, later_weights)
+        out[slices["transitions"]] = edge * later_weights.sum()
+        out[slices["start"]] = out[slices["end"]] = node * weights.sum()
+        return out
 
     def stochastic_support(self) -> FusedPasses | None:
         """Return the fused passes; None with edge features."""

@@ -19,6 +19,7 @@ from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
+from seqlab.structures.chain.weights import mean_squares
 from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -28,6 +29,9 @@ SLOT_DOUBLES = 1 << 26
 # Minimum operations on the data per slot and weight: with fewer, clearing and summing the gradients of the
 # slots takes a noticeable share of the time.
 WORK_PER_WEIGHT = 64
+# Largest mean square of a feature, relative to the median: the rate that suits a larger one is too small for
+# the others.
+MAX_SCALE_RATIO = 100.0
 NOTHING = np.empty(0)
 
 
@@ -141,6 +145,14 @@ class FusedPasses:
             return 1.0
         values = self.X.matrix.data
         return max(float(np.mean(values * values)), 1e-300) if values.size else 1.0
+
+    @property
+    def is_evenly_scaled(self) -> bool:
+        """Whether no feature has a mean square `MAX_SCALE_RATIO` times that of the median feature."""
+        if self.rows.is_unit:
+            return True
+        squares = mean_squares(self.X.matrix)
+        return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))
 
     def stochastic_passes(
         self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float

@@ -112,6 +112,14 @@ def as_csr(X: Sequences) -> Sequences:
     return Sequences(sp.csr_matrix(X.matrix), X.offsets, feature_names=X.feature_names)
 
 
+def mean_squares(matrix: sp.csr_matrix) -> Floats:
+    """Return the mean square of the stored values of each column; 1 for an empty column."""
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    with np.errstate(over="ignore"):
+        sums = np.bincount(matrix.indices, matrix.data**2, matrix.shape[1])
+    return np.where(sums > 0.0, sums / np.maximum(counts, 1), 1.0)
+
+
 def chain_scores(source: ScoreSource, block: SequenceBlock) -> ChainScores:
     """Return the scores of a block of chains, as inference expects them."""
     return ChainScores(

@@ -1,0 +1,160 @@
+"""Convergence does not depend on the scale of features, and is never claimed falsely."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from seqlab import LinearChainCRF
+from seqlab.learning import Likelihood, PenalisedObjective
+
+
+def gaussian_data(n_sequences=60, n_features=20, n_labels=5, seed=0):
+    random = np.random.default_rng(seed)
+    means = 0.7 * random.normal(size=(n_labels, n_features))
+    transitions = random.dirichlet(np.full(n_labels, 0.7), size=n_labels)
+    X, y = [], []
+    for n_steps in random.integers(5, 15, n_sequences):
+        labels = [random.integers(n_labels)]
+        while len(labels) < n_steps:
+            labels.append(random.choice(n_labels, p=transitions[labels[-1]]))
+        y.append(np.array(labels))
+        X.append(means[y[-1]] + random.normal(size=(n_steps, n_features)))
+    return X, y
+
+
+def append(X, column):
+    column = np.split(column, np.cumsum([len(x) for x in X])[:-1])
+    return [np.column_stack(pair) for pair in zip(X, column, strict=True)]
+
+
+def scale(X, name):
+    random = np.random.default_rng(1)
+    n_steps, n_features = sum(map(len, X)), X[0].shape[1]
+    factors = np.ones(n_features)
+    if name == "year":
+        return append(X, random.integers(1990, 2020, n_steps).astype(float))
+    if name == "time stamp":
+        return append(X, 1.7e9 + 1e6 * random.random(n_steps))
+    if name == "running number":
+        return append(X, np.arange(n_steps).astype(float))
+    if name == "mixed":
+        factors = 10.0 ** random.uniform(-3, 3, n_features)
+    elif name == "all 1e3":
+        factors[:] = 1e3
+    else:
+        factors[0] = float(name)
+    return [x * factors for x in X]
+
+
+def tight_optimum(X, y, c2):
+    """The optimum by SciPy, in coordinates scaled by the curvature at zero."""
+    model = LinearChainCRF(c2=c2)
+    data = model._read_training(X, y, None, None)
+    bound = model._bind(data)
+    objective = PenalisedObjective(Likelihood(bound, data.codes, data.sequence_weights), c2)
+    roots = np.sqrt(bound.curvature_at_zero(data.sequence_weights) + 2 * c2)
+
+    def scaled(v):
+        value, gradient = objective.loss_gradient(v / roots)
+        return value, gradient / roots
+
+    v, options = np.zeros(roots.size), {"maxiter": 5000, "maxfun": 9000, "maxcor": 30}
+    for _ in range(3):
+        v = minimize(scaled, v, jac=True, method="L-BFGS-B", options=options | {"ftol": 1e-15}).x
+    return scaled(v)[0]
+
+
+NAMES = ["1e2", "1e4", "1e6", "1e12", "mixed", "all 1e3", "year", "time stamp", "running number"]
+
+
+@pytest.mark.parametrize("c2", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize("name", NAMES)
+def test_objective_is_within_a_thousandth_of_the_optimum_or_a_warning_names_the_column(name, c2):
+    X, y = gaussian_data()
+    X = scale(X, name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model = LinearChainCRF(c2=c2).fit(X, y)
+    excess = model.objective_ / tight_optimum(X, y, c2) - 1
+    assert model.converged_ == (not caught)
+    if excess > 1e-3:
+        assert not model.converged_
+        assert "has values up to" in str(caught[0].message)
+    if name not in ("time stamp", "year", "running number"):  # their offset is a second bias
+        assert excess < 1e-3
+
+
+@pytest.mark.parametrize("options", [{"solver": "lbfgs"}, {"solver": "owlqn"}, {"c1": 0.1}])
+def test_every_solver_is_independent_of_the_scale(options):
+    X, y = gaussian_data()
+    plain = LinearChainCRF(c2=1e-9, **options)
+    scaled = LinearChainCRF(c2=1e-9, **options)
+    if "c1" in options:  # the penalty depends on the scale: all features, so that c1 can be adapted
+        factors, scaled.c1 = np.full(20, 1e3), 0.1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = scaled.fit([x * factors for x in X], y)
+        assert model.score([x * factors for x in X], y) > 0.95
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain.set_params(c2=1e-2).fit(X, y)
+        scaled.set_params(c2=1e-2).fit(scale(X, "1e4"), y)
+    assert scaled.objective_ <= plain.objective_ * 1.001  # a cheaper weight for the scaled column
+
+
+@pytest.mark.parametrize("kind", ["edges", "partial labels", "weights"])
+def test_edge_features_partial_labels_and_weights_converge_at_any_scale(kind):
+    X, y = gaussian_data(30, n_features=6, n_labels=3)
+    options, weights = {}, None
+    if kind == "edges":
+        options = {"edge_features": True}
+    elif kind == "partial labels":
+        y = [[None if t % 7 == 3 else label for t, label in enumerate(labels)] for labels in y]
+    else:
+        weights = np.random.default_rng(0).random(30)
+    objectives = []
+    for factor in (1.0, 1e4):
+        model = LinearChainCRF(c2=0.1, max_iter=3000, **options)
+        scaled = [x * np.array([factor, 1, 1, 1, 1, 1]) for x in X]
+        model.fit(scaled, y, sample_weight=weights)
+        assert model.converged_
+        objectives.append(model.objective_)
+    assert objectives[1] <= objectives[0]
+
+
+def test_curvature_at_zero_is_the_diagonal_of_the_hessian_of_independent_steps():
+    X, y = gaussian_data(40, n_features=3, n_labels=3)
+    steps = [x[:1] for x in X]  # without transitions the steps are independent
+    model = LinearChainCRF()
+    data = model._read_training(steps, [labels[:1] for labels in y], None, None)
+    bound = model._bind(data)
+    weights = np.random.default_rng(0).random(40)
+    objective = PenalisedObjective(Likelihood(bound, data.codes, weights), 0.0)
+    diagonal, h = bound.curvature_at_zero(weights), 1e-4
+    for k in range(bound.n_params):
+        shift = np.zeros(bound.n_params)
+        shift[k] = h
+        high, low = (objective.loss_gradient(sign * shift)[1][k] for sign in (1, -1))
+        assert diagonal[k] == pytest.approx((high - low) / (2 * h), rel=1e-4)
+
+
+def test_a_time_stamp_among_dict_features_does_no_harm():
+    random = np.random.default_rng(0)
+    X, y = [], []
+    for _ in range(60):
+        labels = random.integers(0, 3, 8)
+        X.append([{f"word={label}": 1.0, f"noise={random.integers(9)}": 1.0} for label in labels])
+        y.append(labels)
+    stamped = [
+        [{**step, "time": 1.7e9 + float(random.integers(10**6))} for step in steps] for steps in X
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LinearChainCRF(c2=0.1).fit(stamped, y)
+    assert model.score(stamped, y) == 1.0
