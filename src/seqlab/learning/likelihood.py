@@ -15,11 +15,13 @@ The data term is a sum over samples, so it can be computed on parts of the data 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data.errors import NumericalError
 from seqlab.learning._kernels import penalised_sum
 from seqlab.structures import BoundStructure, MissCosts
 from seqlab.utils.threads import run_chunks
@@ -98,8 +100,11 @@ class Likelihood:
         """Return value and gradient at ``w``; the next call may overwrite the parts."""
         weights = self.varying_weights
         found = self.bound.expected_features(w, weights, self.costs, self.allowed)
-        loss = (found.log_z if weights is None else found.log_z * weights).sum()
-        return TermValue(float(loss), found.parts, self._observed)
+        loss = float((found.log_z if weights is None else found.log_z * weights).sum())
+        if not math.isfinite(loss):
+            bad = int(np.argmax(~np.isfinite(found.log_z)))
+            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
+        return TermValue(loss, found.parts, self._observed)
 
     def curvature_at_zero(self) -> Floats | None:
         """Return about the diagonal of the Hessian at zero, if the structure knows it."""

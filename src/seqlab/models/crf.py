@@ -299,6 +299,4 @@ def _scale_hint(X: Sequences) -> str:
         name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
         largest = np.abs(X.matrix.data[X.matrix.indices == feature]).max()
         facts.append(f"{name} has values up to {largest:.3g}")
-    if larger.size > MAX_NAMED:
-        facts.append(f"so have {larger.size - MAX_NAMED} more")
     return f"; {', '.join(facts)}: scale {'it' if larger.size == 1 else 'them'}"

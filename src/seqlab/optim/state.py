@@ -105,19 +105,17 @@ class StoppingRule:
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
 
-    def state(
-        self, w: Vector, objective: float, gradient_norm: float, decrement: float
-    ) -> FitState:
+    def state(self, w: Vector, objective: float, norm: float, decrement: float) -> FitState:
         """Return the state of an iteration, with gap, bound and whether to stop."""
         self._values.append(objective)
-        bound = certified_gap(gradient_norm, self.strong_convexity)
+        bound = certified_gap(norm, self.strong_convexity)
         gap = bound
         period = max(self.period, int(self.SHARE * len(self._values)))
         if len(self._values) > period:
             gain = self.safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))
         converged = gap <= max(self.tol * abs(objective), NEGLIGIBLE)
-        info = {"gradient_norm": gradient_norm, "bound": bound}
+        info = {"gradient_norm": norm, "bound": bound}
         return FitState(w, objective, gap, converged, info=info)
 
     def stuck(self, state: FitState) -> FitState:

@@ -137,7 +137,7 @@ class BoundChain(BoundStructure):
         if allowed is not None or self.structure.edge is not None:
             return super().expected_features(w, weights, costs, allowed)
         found = self.passes.run(w, weights, costs)
-        if found.skipped.any():
+        if found.n_skipped > 0:
             self._add_skipped(w, weights, costs, found.skipped, found.log_z, found.parts[0])
         return ExpectedFeatures(found.log_z, found.parts)
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.errors import NumericalError
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.likelihood import likelihood_slot
 from seqlab.structures.chain.mixed_rows import MixedRows
@@ -41,6 +40,7 @@ class PassSums(NamedTuple):
     log_z: Floats  # (n_sequences,)
     parts: Floats  # (n_slots, n_params): expected features, or curvatures
     skipped: NDArray[np.bool_]  # sequences that are too long or have too extreme scores
+    n_skipped: int
 
 
 class FusedPasses:
@@ -93,8 +93,7 @@ class FusedPasses:
 
         The next call overwrites the parts.
         """
-        n_sequences = len(self.X)
-        result = PassSums(np.zeros(n_sequences), self._parts, np.zeros(n_sequences, dtype=bool))
+        log_z, skipped = np.zeros(len(self.X)), np.zeros(len(self.X), dtype=bool)
         tables = self._layout.load(w, self._tables)
         arrays = factors = self.rows.arrays
         if curvature:
@@ -104,29 +103,26 @@ class FusedPasses:
         codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
         weights = NOTHING if weights is None else weights
 
-        def run(slot: int) -> None:
+        def run(slot: int) -> int:
             order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
             part = self._parts[slot]
             part[:] = 0.0
             sums = PaddedWeights(self._layout, part)
             label_variances = np.zeros(self.rows.width)
-            likelihood_slot(
+            n_skipped = likelihood_slot(
                 order, self.offsets, arrays, tables, self.structure.n_labels,
                 codes, cost, weights, curvature, factors,
-                result.log_z, sums.tables, label_variances, result.skipped,
+                log_z, sums.tables, label_variances, skipped,
             )  # fmt: skip
             if curvature:
                 n_labels = self.structure.n_labels
                 counts = sums.tables.pairwise[0, :n_labels, :n_labels]
                 counts[:] = _transition_variances(counts, label_variances[:n_labels])
             sums.flush()
+            return n_skipped
 
-        run_blocks(run, self._bounds.size - 1, self.n_jobs)
-        # The sum is a cheap first test of all values.
-        if not np.isfinite(result.log_z.sum()) and not np.isfinite(result.log_z).all():
-            bad = int(np.argmax(~np.isfinite(result.log_z)))
-            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
-        return result
+        n_skipped = sum(run_blocks(run, self._bounds.size - 1, self.n_jobs))
+        return PassSums(log_z, self._parts, skipped, n_skipped)
 
     def curvature(
         self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None

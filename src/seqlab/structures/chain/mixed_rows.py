@@ -70,11 +70,11 @@ class MixedRows:
         self.n_jobs = n_jobs
         self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
         self.arrays = self._split(X, plan, columns)
-        # Weight _param[k], of a dense feature, is stored at rows.ravel()[_place[k]].
+        # Weight dense_param[k], of a dense feature, is stored at rows.ravel()[dense_place[k]].
         is_dense = plan < 0
-        self._param = np.flatnonzero(np.repeat(is_dense, counts))
+        self.dense_param = np.flatnonzero(np.repeat(is_dense, counts))
         row_of_weight = np.repeat(-1 - plan[is_dense], counts[is_dense])
-        self._place = row_of_weight * self.width + columns[self._param]
+        self.dense_place = row_of_weight * self.width + columns[self.dense_param]
 
     def _split(
         self, X: sp.csr_matrix, plan: NDArray[np.int64], columns: NDArray[np.int32]
@@ -116,11 +116,7 @@ class MixedRows:
 
     def spread(self, weights: Floats, rows: Floats) -> None:
         """Copy the weights of dense features to their rows; entries without a weight stay unchanged."""
-        rows.reshape(-1)[self._place] = weights[self._param]
-
-    def gather(self, rows: Floats, weights: Floats) -> None:
-        """Copy the rows of dense features back to their weights."""
-        weights[self._param] = rows.reshape(-1)[self._place]
+        rows.reshape(-1)[self.dense_place] = weights[self.dense_param]
 
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Return the sum of the features of all steps with their labels, shape (n_weights,)."""
@@ -128,7 +124,7 @@ class MixedRows:
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
             kernels.add_gold(self.arrays, codes, step_weights, first, last, rows, weights)
-            self.gather(rows, weights)
+            weights[self.dense_param] = rows.reshape(-1)[self.dense_place]
             return weights
 
         total, *others = self._run_parts(add)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.structures.chain._kernels.padded_weights import flush_tables, load_tables
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.structure import ChainStructure
 
@@ -39,21 +40,17 @@ class PaddedLayout:
     """
 
     def __init__(self, structure: ChainStructure, rows: MixedRows) -> None:
-        self.rows, self.n_labels, self.slices = rows, structure.n_labels, structure.slices
-        self.n_params, self.boundary = structure.n_params, structure.boundary
+        self.rows, self.n_params = rows, structure.n_params
+        self.state = structure.slices["state"]
         before, after = np.nonzero(structure.has_transition)
-        self.transition_place = before * rows.width + after
+        places = rows.dense_param, rows.dense_place, before * rows.width + after
+        self.places = (*places, structure.n_labels, structure.boundary)  # as the kernels take them
 
     def load(self, w: Floats, tables: WeightTables) -> WeightTables:
         """Write a parameter vector to tables and return them; their ``state`` shares its memory."""
+        load_tables(w, *self.places, tables)
         dense, _, pairwise, start, end = tables
-        state = w[self.slices["state"]]
-        self.rows.spread(state, dense)
-        pairwise.reshape(-1)[self.transition_place] = w[self.slices["transitions"]]
-        if self.boundary:
-            start[: self.n_labels] = w[self.slices["start"]]
-            end[: self.n_labels] = w[self.slices["end"]]
-        return WeightTables(dense, state, pairwise, start, end)
+        return WeightTables(dense, w[self.state], pairwise, start, end)
 
 
 class PaddedWeights:
@@ -77,16 +74,10 @@ class PaddedWeights:
         self._layout, width = layout, layout.rows.width
         self.vector: Floats = np.zeros(layout.n_params) if vector is None else vector
         start, end = np.zeros((2, width))
-        state, pairwise = self.vector[layout.slices["state"]], np.zeros((1, width, width))
+        state, pairwise = self.vector[layout.state], np.zeros((1, width, width))
         self.tables = WeightTables(layout.rows.new_rows(), state, pairwise, start, end)
 
     def flush(self) -> Floats:
         """Write the tables to the parameter vector and return it."""
-        layout, tables, vector = self._layout, self.tables, self.vector
-        layout.rows.gather(tables.dense, tables.state)
-        square = tables.pairwise.reshape(-1)
-        vector[layout.slices["transitions"]] = square[layout.transition_place]
-        if layout.boundary:
-            vector[layout.slices["start"]] = tables.start[: layout.n_labels]
-            vector[layout.slices["end"]] = tables.end[: layout.n_labels]
-        return vector
+        flush_tables(self.tables, *self._layout.places, self.vector)
+        return self.vector

@@ -81,9 +81,9 @@ def likelihood_slot(
     (transitions keep their expected counts; ``out_labels`` receives the sums over all steps). ``factors`` is
     ``steps`` with the feature values for the sums: those of the data, or their squares for the curvature.
     ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot compute are
-    marked in ``skipped``.
+    marked in ``skipped``; returns their number.
     """
-    width = tables.dense.shape[1]
+    width, n_skipped = tables.dense.shape[1], 0
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
@@ -118,6 +118,7 @@ def likelihood_slot(
         if not done:
             for i in group:
                 skipped[i] = True
+            n_skipped += group.size
             continue
         for c in range(group.size):
             i, place, last = group[c], bounds[c], bounds[c + 1] - 1
@@ -136,3 +137,4 @@ def likelihood_slot(
                 factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state, 1.0
             )  # fmt: skip
     fold_products(products, exp_pairwise, sums.pairwise[0])
+    return n_skipped
