@@ -94,8 +94,11 @@ class InverseHessian:
         self._scale = float(curvature / products[2, place])
         return True
 
-    def apply(self, gradient: Vector, out: Vector) -> None:
-        """Set ``out = H gradient``."""
+    def descend(self, gradient: Vector, out: Vector) -> float:
+        """Set ``out = -H gradient``; return the decrease ``g' H g / 2`` that the quadratic model predicts.
+
+        The decrease is infinite if nothing is known of the curvature yet.
+        """
         memory = self._used.size
         arrays = gradient, self._inverse, self._steps, self._changes, self._used
 
@@ -115,13 +118,6 @@ class InverseHessian:
             combine(*arrays, self._scale, of_steps, of_changes, begin, stop, out)
 
         run_chunks(run, gradient.size, self._n_jobs)
-
-    def descend(self, gradient: Vector, out: Vector) -> float:
-        """``out = -H gradient``; return the decrease ``g' H g / 2`` that the quadratic model predicts.
-
-        Infinite if nothing is known of the curvature yet.
-        """
-        self.apply(gradient, out)
         np.negative(out, out=out)
         return -0.5 * float(dot(gradient, out)) if self.is_scaled else math.inf
 
