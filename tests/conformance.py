@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
 
@@ -33,6 +34,9 @@ EXPECTED_FAILURES = {
     "has; labelers do not carry that tag, because integer cv would then reject sequence targets",
     "check_estimator_sparse_matrix": "same reason as for sparse arrays",
 }
+
+
+TIME_LIMIT = 120.0  # seconds for a fit that takes less than one, compiling included
 
 
 @dataclass(frozen=True)
@@ -218,3 +222,56 @@ NOT_LABELERS = {
     "save",
     "__version__",
 }
+
+
+def same(a, b):
+    """Whether two arrays, or two lists of arrays, are equal bit for bit."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(p, q) for p, q in zip(a, b, strict=True))
+    return np.array_equal(a, b)
+
+
+def answers(model, X, **options):
+    """The results of all prediction methods that a labeler has."""
+    out = {"predict": model.predict(X, **options)}
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            out[name] = getattr(model, name)(X, **options)
+    if hasattr(model, "predict_nbest"):
+        best = model.predict_nbest(X, 3, **options)
+        out["nbest"] = [labels for one in best for labels, _ in one]
+        out["nbest_scores"] = [np.array([score for _, score in one]) for one in best]
+    return out
+
+
+def names_of_n_jobs(estimator):
+    """Names of the ``n_jobs`` parameters of the labeler and of seqlab's estimators inside it."""
+    parameters = estimator.get_params()
+    owners = {name: name.rpartition("__")[0] for name in parameters if name.endswith("n_jobs")}
+    return [
+        name
+        for name, owner in owners.items()
+        if type(parameters[owner] if owner else estimator).__module__.startswith("seqlab.")
+    ]
+
+
+def scores_of(model, X):
+    """The most detailed real-valued result that a labeler has: probabilities, else scores."""
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return getattr(model, name)(X)
+    labels = [["a"] * len(x) for x in X]
+    return [model.sequence_log_proba(X, labels)]
+
+
+def make_data():
+    """Return sequences of 4 to 8 steps, 5 features (some entries zero), 3 labels."""
+    random = np.random.default_rng(0)
+    X, y = [], []
+    for i in range(12):
+        labels = random.integers(0, 3, size=4 + i % 5)
+        features = random.normal(size=(labels.size, 5)) * (random.random((labels.size, 5)) < 0.7)
+        features[np.arange(labels.size), labels] += 1.0
+        X.append(features)
+        y.append([("a", "b", "c")[label] for label in labels])
+    return X, y

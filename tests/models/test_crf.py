@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from seqlab import LinearChainCRF
@@ -423,3 +423,16 @@ def test_long_sequences_with_pairwise_scores_per_step_are_scored_singly(monkeypa
     for edge_features, n_blocks in ((True, 4), (False, 2)):
         LinearChainCRF(max_iter=2, tol=1.0, edge_features=edge_features).fit(X, y).predict(X)
         assert blocks.pop() == n_blocks
+
+
+def test_an_interrupt_before_the_first_iteration_leaves_the_estimator_unfitted(monkeypatch):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term, support: True)
+    monkeypatch.setattr("seqlab.learning.warm_start.WarmStart.find_start", interrupt)
+    model = LinearChainCRF()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit([np.eye(3)], [["a", "b", "a"]])
+    with pytest.raises(NotFittedError):
+        model.predict([np.eye(3)])

@@ -29,19 +29,14 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from saved_models import X, answer_of_crf, answer_of_pipeline, small_crf, small_pipeline
 from seqlab import ModelFileError, SequenceVectorizer, load, save
 from seqlab.data import SeqlabError
 from seqlab.persistence import TRUSTED_TYPES, _archive, _model_file
-
-X = [
-    [{"w": "to", "first": True}, {"w": "be"}, {"w": "or", "n": 0.1}],
-    [{"w": "not", "first": True}, {"w": "to"}],
-]
-Y = [["A", "B", "C"], ["B", "A"]]
 
 
 class Custom(BaseEstimator):
@@ -53,29 +48,6 @@ class Custom(BaseEstimator):
 
 def a_function(X):
     return X
-
-
-def small_pipeline():
-    vectorizer = SequenceVectorizer().fit(X)
-    labels = [label for sequence in Y for label in sequence]
-    classifier = BernoulliNB().fit(vectorizer.transform(X).matrix, labels)
-    return Pipeline([("features", vectorizer), ("classifier", classifier)])
-
-
-def answer_of_pipeline(model):
-    features, classifier = model["features"], model["classifier"]
-    marginals = classifier.predict_proba(features.transform(X).matrix)
-    return list(features.vocabulary_), marginals.tobytes()
-
-
-def small_crf():
-    from seqlab import LinearChainCRF
-
-    return LinearChainCRF().fit(X, Y)
-
-
-def answer_of_crf(model):
-    return [marginals.tobytes() for marginals in model.predict_proba(X)]
 
 
 MODELS = {"pipeline": (small_pipeline, answer_of_pipeline), "crf": (small_crf, answer_of_crf)}

@@ -124,7 +124,7 @@ def run_fit(
     Raises
     ------
     KeyboardInterrupt
-        If interrupted before the first state; a later interrupt is stored in the result.
+        If interrupted before the first full iteration; a later interrupt is stored in the result.
     """
     result: FitResult | None = None
     monitor = Monitor(title, max_iter, verbose, tol=tol)
@@ -137,7 +137,7 @@ def run_fit(
                 if state.converged or n_iter >= max_iter:
                     break
     except KeyboardInterrupt as interrupt:
-        if result is None:
+        if result is None or result.n_iter == 0:  # the starting point is not an iteration
             raise
         result.interrupt = interrupt
         result.state.converged = False

@@ -124,7 +124,7 @@ class Likelihood:
             some = every if samples is None else every[samples]
             return float(np.log(self.bound.n_labels) * np.sum(some))
         value = self.evaluate(np.zeros(self.n_params)).loss
-        return value if samples is None else value * samples.size / max(every.size, 1)
+        return value if samples is None else value * every[samples].sum() / every.sum()
 
 
 class PenalisedObjective:

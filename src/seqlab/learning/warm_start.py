@@ -62,7 +62,7 @@ class WarmStart:
         """Yield the states of a batch solver that starts from the result of stochastic passes.
 
         ``batch(w, max_iter, preconditioner)`` yields the states of the solver that starts at ``w``. The first
-        state has zero weights: it is the model after an interrupt during the stochastic passes.
+        state has zero weights, and is not yet an iteration.
         """
         n_left = max(max_iter - 1, 0)  # the stochastic passes count as one iteration
         zero, at_zero = np.zeros(self.term.n_params), self.term.value_at_zero()

@@ -65,7 +65,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     all_transitions : bool, default=False
         Whether every pair of labels has a weight, not only the pairs seen in training. A transition
         without a weight scores 0; it is not forbidden (see ``constraints`` of `predict`).
-    min_freq : int, default=0
+    min_freq : float, default=0
         Drop (feature, label) pairs and transitions seen less often.
     boundary : bool or "unpenalized", default=True
         Whether there are weights for the first and the last label of a sequence. "unpenalized" excludes
