@@ -92,9 +92,8 @@ class TrainingData:
         if not self.is_weighted:
             return None
         repeated = np.repeat(self.sequence_weights, self.X.lengths)
-        if np.array_equal(repeated, self.step_weights):
-            return self.sequence_weights
-        return self.X.split(self.step_weights)
+        is_constant = np.array_equal(repeated, self.step_weights)
+        return self.sequence_weights if is_constant else self.X.split(self.step_weights)
 
     def count_transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Count the known transitions and first labels.

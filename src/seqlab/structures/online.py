@@ -132,5 +132,4 @@ class DenseOnlineWeights:
 
     def restore(self) -> None:
         """Restore the weights stored by `save`."""
-        self.n_steps = self._saved[0]
-        self._w, self._weighted_updates = (kept.copy() for kept in self._saved[1:])
+        self.n_steps, self._w[:], self._weighted_updates[:] = self._saved
