@@ -15,7 +15,7 @@ from seqlab.learning import Likelihood, PenalisedObjective
 from seqlab.learning.warm_start import WarmStart
 from seqlab.optim import lbfgs
 from seqlab.structures import BoundStructure
-from seqlab.structures.chain import BoundChain, ChainStructure, stochastic
+from seqlab.structures.chain import BoundChain, ChainStructure, FeaturePattern, stochastic
 
 VARIANTS = {
     "plain": {},
@@ -275,3 +275,14 @@ def test_terms_of_parts_of_the_data_add_up():
     np.testing.assert_allclose(parts.sum(axis=0), whole.parts.sum(axis=0), atol=1e-12)
     observed = sum(value.observed for value in values)
     np.testing.assert_allclose(observed, whole.observed, atol=1e-12)
+
+
+def test_an_evaluation_builds_no_matrix_of_weights(monkeypatch):
+    """Evaluations once built a CSC matrix that nobody used: a sixth of a small fit."""
+    objective, w = problem()
+
+    def fail(self, weights):
+        raise AssertionError("a matrix of weights was built")
+
+    monkeypatch.setattr(FeaturePattern, "matrix", fail)
+    assert np.isfinite(loss(objective, w))

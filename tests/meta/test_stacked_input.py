@@ -191,6 +191,8 @@ def test_log_probabilities_of_stacked_and_partly_known_labels():
     np.testing.assert_allclose(
         learner.sequence_log_proba(np.concatenate(X), flat, lengths=lengths), expected
     )
+    # X and y are read once, so that iterators work.
+    np.testing.assert_array_equal(learner.sequence_log_proba(iter(X), iter(y)), expected)
     unknown = [[None, *labels[1:]] for labels in y]
     loose = learner.sequence_log_proba(X, unknown)
     assert (loose >= expected).all()
