@@ -51,7 +51,7 @@ class DataTerm(Protocol):
         ...
 
     def curvature_at_zero(self) -> Floats | None:
-        """Return about the diagonal of the Hessian at zero; None if it is not known."""
+        """Return the approximate diagonal of the Hessian at zero; None if it is not known."""
         ...
 
     def squared_scales(self) -> Floats | None:
@@ -107,7 +107,7 @@ class Likelihood:
         return TermValue(loss, found.parts, self._observed)
 
     def curvature_at_zero(self) -> Floats | None:
-        """Return about the diagonal of the Hessian at zero, if the structure knows it."""
+        """Return the approximate diagonal of the Hessian at zero, if it is available."""
         return self.bound.curvature_at_zero(self.weights)
 
     def squared_scales(self) -> Floats | None:
@@ -168,10 +168,10 @@ class PenalisedObjective:
         """Return a preconditioner that makes a solver independent of the scale of features.
 
         It is the diagonal of the Hessian at zero, with one frequency for all features: with their true
-        frequencies, text takes up to four times as many iterations. Multiplied by a factor such that the
-        first step is as long as the diagonal model of the objective suggests. None if all features have
-        scale 1, if the structure does not know it, or if squares overflow. ``zero`` is the starting point:
-        its value and gradient are kept for the solver.
+        frequencies, 150 sentences of CoNLL-2000 took 1.7 (c2 = 1) to 4.1 (c2 = 0.01) times as many
+        iterations. Multiplied by a factor such that the first step is as long as the diagonal model of the
+        objective suggests. None if all features have scale 1, if it is not available, or if squares
+        overflow. ``zero`` is the starting point: its value and gradient are kept for the solver.
         """
         squares, diagonal = self.term.squared_scales(), self.term.curvature_at_zero()
         if squares is None or diagonal is None or not np.isfinite(squares).all():

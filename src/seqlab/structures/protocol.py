@@ -285,9 +285,9 @@ class BoundStructure(ABC):
         return DenseOnlineWeights(self)
 
     def curvature_at_zero(self, weights: Floats) -> Floats | None:
-        """Return about the diagonal of the Hessian of the summed log-partitions at zero weights.
+        """Return the approximate diagonal of the Hessian of the summed log-partitions at zero weights.
 
-        None if the structure does not know it.
+        None if it is not available.
         """
         return None
 
