@@ -1,8 +1,8 @@
 """Inference: from scores to probabilities and labelings.
 
-Pure functions on `ChainScores`, the scores of many sequences at once. ``pairwise[i, j]`` is from
-label ``i`` to label ``j``; time comes first, labels last; forbidden is ``-inf``; ties go to the
-lowest index.
+Pure functions on `ChainScores`, the scores of many sequences at once, and on `GraphScores`. ``pairwise[i,
+j]`` is from label ``i`` to label ``j``; time comes first, labels last; forbidden is ``-inf``; ties go to
+the lowest index.
 """
 
 from seqlab.inference.beam_search import beam, beam_marginals, beam_pair_marginals
@@ -15,6 +15,13 @@ from seqlab.inference.chain import (
     pair_marginals,
     path_scores,
     viterbi,
+)
+from seqlab.inference.graphs import (
+    GraphInference,
+    GraphLayout,
+    GraphMarginals,
+    GraphScores,
+    RelaxedLabelings,
 )
 from seqlab.inference.k_best import kbest
 from seqlab.inference.phrases.constraints import (
@@ -35,6 +42,10 @@ __all__ = [
     "ChainScores",
     "CountLimit",
     "Covered",
+    "GraphInference",
+    "GraphLayout",
+    "GraphMarginals",
+    "GraphScores",
     "Labelings",
     "LengthLimit",
     "Marginals",
@@ -43,6 +54,7 @@ __all__ = [
     "PhraseCandidates",
     "PhraseCosts",
     "PhraseSets",
+    "RelaxedLabelings",
     "Requires",
     "TransitionCounts",
     "TypeOrder",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Concatenate, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError
 from seqlab.inference.kernels.path_scores import count_invalid_scores
 from seqlab.inference.scores import Bools, ChainArrays, ChainScores, Floats, Mask
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
+
+if TYPE_CHECKING:
+    from seqlab.inference.graphs.scores import GraphScores
 
 Result = TypeVar("Result")
 
@@ -114,7 +117,9 @@ def first_blocked_position(scores: ChainScores, sequence: int) -> int | None:
     return None
 
 
-def check_labels(scores: ChainScores, labels: ArrayLike, name: str) -> NDArray[np.int64]:
+def check_labels(
+    scores: ChainScores | GraphScores, labels: ArrayLike, name: str
+) -> NDArray[np.int64]:
     """The labels of all steps as int64; an error if one is not a valid label."""
     array = np.asarray(labels)
     if array.shape == (0,):

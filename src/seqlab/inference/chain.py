@@ -1,9 +1,12 @@
-"""Exact inference on chains: pure functions from `ChainScores` to probabilities and labelings.
+"""Inference on chains, and on graphs: pure functions from scores to probabilities and labelings.
 
 Every function takes the scores of many sequences at once, an optional `Mask` of hard constraints and
 ``n_jobs``, the number of threads (``None`` or 1 for serial, -1 for all cores). The result is the same,
 bit for bit, for any ``n_jobs``. With ``score(y)`` as in `seqlab.inference.scores`, the distribution is
 ``P(y) = exp(score(y)) / Z``. Cost is O(n_steps * n_labels ** 2) throughout.
+
+Functions that take `GraphScores` compute the same for graphs, with the default settings of
+`seqlab.inference.GraphInference`: exactly if the treewidth is small, else approximately.
 
 A sequence without any legal labeling raises `NoLegalLabelingError`, a score that is NaN or ``+inf``
 `NumericalError`; both name the sequence. Sequences of length 0 are legal: ``log_z`` and score 0.
@@ -23,6 +26,7 @@ from seqlab.inference._prepare import (
     require_legal,
     scratch,
 )
+from seqlab.inference.graphs import GraphInference, GraphScores, labeling_scores
 from seqlab.inference.kernels.dense import padded_width
 from seqlab.inference.kernels.forward_backward import (
     LOG_Z,
@@ -36,15 +40,18 @@ from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.scores import ChainArrays, ChainScores, Floats, Mask
 
+# Graphs: exact if the treewidth is small, else loopy belief propagation.
+_ON_GRAPHS = GraphInference()
+
 
 def log_partition(
-    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+    scores: ChainScores | GraphScores, *, mask: Mask | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Log-partition ``log Z = log sum_y exp(score(y))`` of each sequence.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     mask : Mask, optional
         Labelings to exclude from the sum.
@@ -62,17 +69,19 @@ def log_partition(
     >>> np.exp(log_partition(ChainScores(np.zeros((3, 2)), np.zeros((2, 2))))).round(6)
     array([8.])
     """
+    if isinstance(scores, GraphScores):
+        return _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs).log_z
     return _forward_backward(prepare(scores, mask), LOG_Z, n_jobs)[0]
 
 
 def marginals(
-    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+    scores: ChainScores | GraphScores, *, mask: Mask | None = None, n_jobs: int | None = None
 ) -> Marginals:
     """Node marginals ``P(y_t = s)``.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     mask : Mask, optional
         Labelings that get probability 0.
@@ -99,18 +108,21 @@ def marginals(
            [0.5     , 0.5     ],
            [0.309601, 0.690399]])
     """
+    if isinstance(scores, GraphScores):
+        found = _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs)
+        return Marginals(found.log_z, found.node)
     log_z, node, _, _ = _forward_backward(prepare(scores, mask), NODE, n_jobs)
     return Marginals(log_z, node)
 
 
 def pair_marginals(
-    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+    scores: ChainScores | GraphScores, *, mask: Mask | None = None, n_jobs: int | None = None
 ) -> PairMarginals:
     """Pair marginals ``P(y_{t-1} = i, y_t = j)``, with node marginals.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     mask : Mask, optional
         Labelings that get probability 0.
@@ -127,6 +139,9 @@ def pair_marginals(
     --------
     expected_transitions : their sum over steps, without storing them all.
     """
+    if isinstance(scores, GraphScores):
+        found = _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs)
+        return PairMarginals(found.log_z, found.node, found.pair)
     log_z, node, pair, _ = _forward_backward(prepare(scores, mask), PAIR, n_jobs)
     return PairMarginals(log_z, node, pair)
 
@@ -170,13 +185,13 @@ def expected_transitions(
 
 
 def viterbi(
-    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+    scores: ChainScores | GraphScores, *, mask: Mask | None = None, n_jobs: int | None = None
 ) -> Labelings:
     """Best labeling ``argmax_y score(y)`` of each sequence.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     mask : Mask, optional
         Labelings to exclude.
@@ -196,6 +211,8 @@ def viterbi(
     >>> viterbi(ChainScores(np.array([[1.0, 0], [0, 3], [0, 1]]), np.eye(2)))
     Labelings(labels=array([0, 1, 1]), score=array([6.]))
     """
+    if isinstance(scores, GraphScores):
+        return _ON_GRAPHS.labelings(scores.masked(mask), n_jobs=n_jobs)
     scores = prepare(scores, mask)
     labels = np.zeros(scores.n_steps, dtype=np.int64)
     score = np.zeros(scores.n_sequences)
@@ -213,13 +230,13 @@ def viterbi(
 
 
 def max_marginals(
-    scores: ChainScores, *, mask: Mask | None = None, n_jobs: int | None = None
+    scores: ChainScores | GraphScores, *, mask: Mask | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Best score of any labeling through each label at each step, ``max_{y: y_t = s} score(y)``.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     mask : Mask, optional
         Labelings to exclude.
@@ -232,6 +249,8 @@ def max_marginals(
         ``-inf`` if no legal labeling has that label. The maximum of every row is the best score of
         its sequence.
     """
+    if isinstance(scores, GraphScores):
+        return _ON_GRAPHS.max_marginals(scores.masked(mask), n_jobs=n_jobs)
     scores = prepare(scores, mask)
     out = np.empty((scores.n_steps, scores.n_labels))
     over_blocks(scores, max_marginals_block, n_jobs, out)
@@ -243,7 +262,7 @@ def max_marginals(
 
 
 def loss_augmented(
-    scores: ChainScores,
+    scores: ChainScores | GraphScores,
     gold: ArrayLike,
     loss_weights: ArrayLike | None = None,
     *,
@@ -254,7 +273,7 @@ def loss_augmented(
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     gold : int array of shape (n_steps,)
         True labels.
@@ -285,16 +304,17 @@ def loss_augmented(
     unary = scores.unary + cost
     steps = np.arange(scores.n_steps)
     unary[steps, labels] = scores.unary[steps, labels]
-    augmented = ChainScores(unary, scores.pairwise, scores.start, scores.end, scores.offsets)
-    return viterbi(augmented, mask=mask, n_jobs=n_jobs)
+    return viterbi(scores.with_unary(unary), mask=mask, n_jobs=n_jobs)
 
 
-def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = None) -> Floats:
+def path_scores(
+    scores: ChainScores | GraphScores, labels: ArrayLike, *, mask: Mask | None = None
+) -> Floats:
     """Score of one given labeling per sequence.
 
     Parameters
     ----------
-    scores : ChainScores
+    scores : ChainScores or GraphScores
         Scores of all sequences.
     labels : int array of shape (n_steps,)
         The labelings, stacked.
@@ -306,6 +326,8 @@ def path_scores(scores: ChainScores, labels: ArrayLike, *, mask: Mask | None = N
     array of shape (n_sequences,)
         ``score(y)``; ``-inf`` if the labeling is forbidden.
     """
+    if isinstance(scores, GraphScores):
+        return labeling_scores(scores.masked(mask), labels)
     array = check_labels(scores, labels, "labels")
     scores = prepare(scores, mask)
     out = np.zeros(scores.n_sequences)

@@ -104,6 +104,10 @@ class ChainScores:
         """Whether ``pairwise`` differs from step to step."""
         return self.pairwise.ndim == 3
 
+    def with_unary(self, unary: Floats) -> ChainScores:
+        """Return scores with other unary scores; everything else is the same."""
+        return ChainScores(unary, self.pairwise, self.start, self.end, self.offsets)
+
     def check(self) -> None:
         """Raise `NumericalError` if a score is NaN or ``+inf`` (``-inf`` means forbidden)."""
         bad = np.isnan(self.unary) | np.isposinf(self.unary)

@@ -1,0 +1,20 @@
+"""Inference on graphs: scores, exact and approximate methods."""
+
+from seqlab.inference.graphs.layout import GraphLayout, check_edges
+from seqlab.inference.graphs.methods import (
+    GraphInference,
+    GraphMarginals,
+    RelaxedLabelings,
+    labeling_scores,
+)
+from seqlab.inference.graphs.scores import GraphScores
+
+__all__ = [
+    "GraphInference",
+    "GraphLayout",
+    "GraphMarginals",
+    "GraphScores",
+    "RelaxedLabelings",
+    "check_edges",
+    "labeling_scores",
+]
