@@ -1,15 +1,19 @@
 """seqlab: sequence labelling with a scikit-learn-compatible API.
 
 Public names are imported on first use, so that ``import seqlab`` is fast and loads neither
-scikit-learn nor numba.
+scikit-learn nor numba. Messages about training go to the logger ``seqlab``, which shows nothing unless the
+program configures `logging`.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
+
+logging.getLogger("seqlab").addHandler(logging.NullHandler())
 
 _MODULE_OF_NAME = {
     "ClassifierHMM": "seqlab.models.combinators",

@@ -72,6 +72,24 @@ class TestTrain:
         assert tagger.features_.min_count == 2
         assert tagger.labeler_.verbose is False
 
+    def test_dev_stops_early(self, run, files, tmp_path):
+        text = ok(
+            run(
+                *("train", files / "train.conll", "-o", tmp_path / "m", "-m", "perceptron"),
+                *("-p", "max_iter=200", "--dev", files / "test.conll"),
+            )
+        )
+        labeler = seqlab.load(tmp_path / "m").labeler_
+        assert labeler.best_iteration_ <= labeler.n_iter_ < 200
+        assert f"(the best is {labeler.best_iteration_})" in text
+        assert f"token accuracy {100 * labeler.best_validation_score_:.2f}" in text
+        narrow = tmp_path / "narrow.conll"
+        narrow.write_text("a b c X\n")
+        command = ("train", files / "train.conll", "-o", tmp_path / "m", "--dev", narrow)
+        result = run(*command)
+        assert result.exit_code != 0
+        assert "4 columns" in result.stderr
+
     def test_same_command_same_model(self, run, files, tmp_path):
         models = []
         for name in ("a", "b"):

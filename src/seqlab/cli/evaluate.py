@@ -143,6 +143,16 @@ def evaluate_file(
     return result
 
 
+def evaluate_sequences(model: Any, X: Any, y: Any) -> Evaluation:
+    """Predict the labels of sequences in memory and collect gold and predicted labels."""
+    from seqlab.cli._scheme import detect_scheme
+
+    gold = [list(labels) for labels in y]
+    predicted = [labels.tolist() for labels in model.predict(X)]
+    seen = {str(label) for labels in gold for label in labels}
+    return Evaluation(gold, predicted, {}, detect_scheme(seen | set(map(str, model.classes_))))
+
+
 def _read_predictions(
     file: str, options: _read_options.ReadOptions, gold_column: int, pred_column: int
 ) -> Evaluation:

@@ -24,10 +24,11 @@ its neighbours, shape, prefixes and suffixes, and the other columns with their n
 already contain features (crfsuite, jsonl, svmlight) need no template.
 
   [bold]seqlab train addresses.conll -o address.seqlab[/bold]
-  [bold]seqlab train train.txt -o chunk.seqlab -t chunk.tpl --dev test.txt[/bold]
+  [bold]seqlab train train.txt -o chunk.seqlab -t chunk.tpl --dev dev.txt[/bold]
   [bold]seqlab train train.conllu -o pos.seqlab -l upos -m perceptron -p max_iter=5[/bold]
 
-Too slow? [bold]-p tol=0.01[/bold] is usually just as accurate.
+Too slow? [bold]-p tol=0.01[/bold] is usually just as accurate; [bold]-p max_seconds=60[/bold] is a limit.
+With [bold]--dev[/bold], training stops when the model no longer improves on that file.
 
 Ctrl-C stops training: the current model is saved as OUTPUT.interrupted, and OUTPUT is not changed.
 """
@@ -63,7 +64,11 @@ def train(
         int, typer.Option("--min-count", min=1, help="Drop features that occur fewer times.")
     ] = 1,
     dev: Annotated[
-        str | None, typer.Option("--dev", help="Labelled file to evaluate the model on.")
+        str | None,
+        typer.Option(
+            "--dev",
+            help="Labelled file for early stopping (crf, perceptron) and for the score at the end.",
+        ),
     ] = None,
     jobs: _labelers.JobsOption = -1,
     seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0,
@@ -93,6 +98,8 @@ def train(
         if not any(pair.split("=")[0].strip() == "random_state" for pair in param or []):
             _labelers.set_supported_params(labeler, random_state=seed)
 
+        from sklearn.utils.validation import has_fit_parameter
+
         from seqlab.cli._files import read_training
         from seqlab.data.errors import InputError
         from seqlab.features.templates import Templates
@@ -100,9 +107,12 @@ def train(
         templates = None if template is None else Templates.from_file(template, min_count=min_count)
         data = read_training(file, options)
         tagger = _make_tagger(data, templates, labeler, min_count)
+        held_out = None
+        if dev is not None and has_fit_parameter(labeler, "X_val"):
+            held_out = _read_held_out(dev, data)
     start = time.perf_counter()
     try:
-        _fit(tagger, data, output)
+        _fit(tagger, data, held_out, output)
     except InputError as error:
         _check_no_features(error, file, template, min_count)
         raise
@@ -112,9 +122,13 @@ def train(
     if not quiet:
         _print_summary(tagger, data, output, elapsed)
     if dev is not None:
-        from seqlab.cli.evaluate import evaluate_file, format_headline
+        from seqlab.cli.evaluate import evaluate_file, evaluate_sequences, format_headline
 
-        line = format_headline(evaluate_file(tagger, dev, data.options))
+        if held_out is None:
+            evaluation = evaluate_file(tagger, dev, data.options)
+        else:
+            evaluation = evaluate_sequences(tagger, held_out.X, held_out.y)
+        line = format_headline(evaluation)
         _console.stdout().print(f"[dim]{'dev':>8}[/dim]  {line}", soft_wrap=True)
 
 
@@ -134,9 +148,26 @@ def _make_tagger(data: TrainingFile, templates: Any, labeler: Any, min_count: in
     return Tagger(features, labeler)
 
 
-def _fit(tagger: Any, data: TrainingFile, output: Path) -> None:
+def _read_held_out(dev: str, data: TrainingFile) -> TrainingFile:
+    """Read the file for early stopping, in the format of the training file."""
+    from seqlab.cli._files import read_training
+
+    found = read_training(dev, data.options)
+    if found.options.width != data.options.width:
+        raise CommandError(
+            f"{dev}: the lines have {found.options.width} columns, but those of the training file have "
+            f"{data.options.width}"
+        )
+    if not (found.has_columns or found.has_names):  # matrices, as wide as the features of the file
+        for matrix in found.X:
+            matrix.resize(matrix.shape[0], data.X[0].shape[1])
+    return found
+
+
+def _fit(tagger: Any, data: TrainingFile, held_out: TrainingFile | None, output: Path) -> None:
+    options = {} if held_out is None else {"X_val": held_out.X, "y_val": held_out.y}
     try:
-        tagger.fit(data.X, data.y)
+        tagger.fit(data.X, data.y, **options)
     except KeyboardInterrupt:
         fitted = getattr(tagger, "labeler_", None)
         n_iter = getattr(fitted, "n_iter_", 0)
@@ -202,6 +233,9 @@ def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float
         ended = "" if getattr(labeler, "converged_", True) else ", not converged"
         if type(labeler).__name__ == "StructuredPerceptron":  # has no optimum to converge to
             ended = ""
+        best = getattr(labeler, "best_iteration_", None)
+        if best is not None:
+            ended = f" (the best is {best})"
         training += f", {_console.format_count(labeler.n_iter_, 'iteration')}{ended}"
         history = getattr(labeler, "history_", {}).get("objective")
         if history:

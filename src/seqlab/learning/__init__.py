@@ -1,12 +1,16 @@
 """Learners that train a structure, and the driver of all iterative fits."""
 
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
+from seqlab.learning.early_stopping import EarlyStopping, split_off_validation
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
 from seqlab.learning.monitor import Monitor
 from seqlab.learning.perceptron import Perceptron
+from seqlab.learning.progress import FitProgress
 from seqlab.learning.training_data import TrainingData
 
 __all__ = [
+    "EarlyStopping",
+    "FitProgress",
     "FitResult",
     "Likelihood",
     "Monitor",
@@ -14,5 +18,6 @@ __all__ = [
     "Perceptron",
     "TrainingData",
     "run_fit",
+    "split_off_validation",
     "unchanged_on_failure",
 ]

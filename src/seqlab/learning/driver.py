@@ -1,22 +1,31 @@
-"""The driver of every iterative fit: history, progress, interrupts, early stop and convergence warning.
+"""The driver of every iterative fit: history, progress, interrupts, limits and convergence warning.
 
-A learner is a generator that yields a `seqlab.optim.FitState` per full iteration; `run_fit` runs it. After an
-interrupt the model stores the last full iteration, then `FitResult.conclude` raises the interrupt again.
+A learner is a generator that yields a `seqlab.optim.FitState` per full iteration; `run_fit` runs it, and
+stops at the iteration or time limit, if held-out data do not improve any more, or if the user's callback
+returns True. After an interrupt the model stores the last full iteration, then `FitResult.conclude` raises
+the interrupt again. Messages also go to the logger ``seqlab.learning``: iterations at level DEBUG, the end of
+a fit at INFO, interrupts and warnings at WARNING.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from seqlab.learning.early_stopping import EarlyStopping
 from seqlab.learning.monitor import Monitor
+from seqlab.learning.progress import FitProgress
 from seqlab.optim import FitState
+
+logger = logging.getLogger("seqlab.learning")
 
 
 @contextmanager
@@ -33,7 +42,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 @dataclass(slots=True)
 class FitResult:
-    """The last full iteration of a fit.
+    """The last full iteration of a fit, or the best one with early stopping.
 
     Parameters
     ----------
@@ -48,7 +57,11 @@ class FitResult:
     unit : str
         Plural name of an iteration in messages.
     can_warn : bool
-        Whether `conclude` warns if the fit did not converge.
+        Whether `conclude` warns if the fit reached ``max_iter`` without converging.
+    early_stopping : EarlyStopping or None
+        The best iteration on held-out data.
+    stop_reason : str
+        Why the driver stopped the fit, if it did: "max_seconds", "callback" or "early stopping".
     interrupt : KeyboardInterrupt or None
         Raised again by `conclude`, after the model has stored the state.
     hint : str
@@ -62,21 +75,46 @@ class FitResult:
     max_iter: int
     unit: str
     can_warn: bool
+    early_stopping: EarlyStopping | None = None
+    stop_reason: str = ""
     interrupt: KeyboardInterrupt | None = None
     hint: str = ""
 
     def report_to(self, estimator: Any) -> None:
-        """Set ``n_iter_``, ``converged_`` and ``history_``."""
+        """Set ``n_iter_``, ``converged_`` and ``history_``, and what early stopping found."""
         estimator.n_iter_ = self.n_iter
         estimator.converged_ = self.state.converged
         estimator.history_ = self.history
+        if self.early_stopping is not None:
+            self.early_stopping.report_to(estimator)
 
     def conclude(self) -> None:
-        """Raise a pending interrupt again; otherwise warn if the fit did not converge."""
+        """Raise a pending interrupt again; otherwise warn if the fit should have gone on."""
         if self.interrupt is not None:
+            logger.warning("%s was interrupted after %d %s", self.title, self.n_iter, self.unit)
             raise self.interrupt
-        if self.state.converged or not self.can_warn:
-            return
+        message = self._warning()
+        if message:
+            logger.warning("%s", message)
+            warnings.warn(message, ConvergenceWarning, stacklevel=_stack_level_of_caller())
+        else:
+            ended = self.stop_reason or ("converged" if self.state.converged else "ended")
+            logger.info(
+                "%s: %s after %d %s, objective %.6g",
+                self.title, ended, self.n_iter, self.unit, self.state.objective,
+            )  # fmt: skip
+
+    def _warning(self) -> str:
+        """Return the text of the warning; '' if there is nothing to warn of."""
+        if self.stop_reason == "max_seconds":
+            seconds = self.history["seconds"][-1]
+            return (
+                f"{self.title} stopped after {self.n_iter} {self.unit} and {seconds:.3g} seconds, because "
+                f"max_seconds was reached; raise max_seconds or tol{self.hint}"
+            )
+        wanted = self.stop_reason != "" or self.early_stopping is not None
+        if self.state.converged or not self.can_warn or (wanted and not self.state.message):
+            return ""
         norm = self.state.info.get("gradient_norm")
         detail = "" if norm is None else f" (gradient norm {norm:.3g})"
         if self.state.message:
@@ -86,8 +124,7 @@ class FitResult:
                 f"stopped after max_iter={self.max_iter} {self.unit} before reaching tol{detail}; "
                 "raise max_iter or tol"
             )
-        message = f"{self.title} {reason}{self.hint}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=_stack_level_of_caller())
+        return f"{self.title} {reason}{self.hint}"
 
 
 def run_fit(
@@ -100,8 +137,11 @@ def run_fit(
     first_iteration: int = 1,
     unit: str = "iterations",
     can_warn: bool = True,
+    max_seconds: float | None = None,
+    callback: Callable[[FitProgress], Any] | None = None,
+    early_stopping: EarlyStopping | None = None,
 ) -> FitResult:
-    """Run a learner until it converges, ends, reaches ``max_iter`` or is interrupted.
+    """Run a learner until it converges, ends, reaches a limit or is interrupted.
 
     Parameters
     ----------
@@ -119,7 +159,13 @@ def run_fit(
     unit : str, default="iterations"
         Plural name of an iteration in messages.
     can_warn : bool, default=True
-        Whether `FitResult.conclude` warns if the fit did not converge.
+        Whether `FitResult.conclude` warns if the fit reached ``max_iter`` without converging.
+    max_seconds : float, optional
+        Stop after the iteration in which this time is exceeded.
+    callback : callable, optional
+        Called with a `FitProgress` after every iteration; training stops if it returns True.
+    early_stopping : EarlyStopping, optional
+        Scores every iteration on held-out data; the best iteration is the result.
 
     Raises
     ------
@@ -128,13 +174,37 @@ def run_fit(
     """
     result: FitResult | None = None
     monitor = Monitor(title, max_iter, verbose, tol=tol)
+    history = monitor.history
     try:
         with monitor:
             for n_iter, state in enumerate(states, first_iteration):
-                result = FitResult(state, n_iter, monitor.history, title, max_iter, unit, can_warn)
+                result = FitResult(
+                    state, n_iter, history, title, max_iter, unit, can_warn, early_stopping
+                )
                 values = state.info if state.gap is None else {**state.info, "gap": state.gap}
+                if early_stopping is not None:
+                    # The starting point is not an iteration, unless it is the optimum.
+                    is_scored = n_iter > 0 or state.converged
+                    score = early_stopping.evaluate(n_iter, state) if is_scored else math.nan
+                    values = {**values, "validation_score": score}
                 monitor.record(n_iter, state.objective, **values)
-                if state.converged or n_iter >= max_iter:
+                seconds = history["seconds"][-1]
+                logger.debug(
+                    "%s: iteration %d, objective %.6g, %.3f seconds",
+                    title, n_iter, state.objective, seconds,
+                )  # fmt: skip
+                has_ended = state.converged or n_iter >= max_iter
+                if callback is not None:
+                    progress = FitProgress(n_iter, state.objective, seconds, values)
+                    if callback(progress) and not has_ended and n_iter > 0:
+                        result.stop_reason = "callback"
+                if has_ended or result.stop_reason:
+                    break
+                if n_iter > 0 and max_seconds is not None and seconds >= max_seconds:
+                    result.stop_reason = "max_seconds"
+                    break
+                if early_stopping is not None and early_stopping.is_exhausted(n_iter):
+                    result.stop_reason = "early stopping"
                     break
     except KeyboardInterrupt as interrupt:
         if result is None or result.n_iter == 0:  # the starting point is not an iteration
@@ -142,6 +212,8 @@ def run_fit(
         result.interrupt = interrupt
         result.state.converged = False
     assert result is not None, "a learner yields at least one state"
+    if early_stopping is not None and early_stopping.best is not None:
+        result.state = early_stopping.best
     return result
 
 

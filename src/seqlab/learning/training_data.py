@@ -35,7 +35,9 @@ class TrainingData:
     is_weighted : bool
         Whether weights were given.
     groups : array of shape (n_sequences,) or None
-        Sequences of one group stay together when a meta-learner splits the data.
+        Sequences of one group stay together when the data are split.
+    validation : TrainingData or None
+        Held-out sequences for early stopping, with the same classes.
     """
 
     X: Sequences
@@ -46,6 +48,7 @@ class TrainingData:
     step_weights: NDArray[np.float64]
     is_weighted: bool = False
     groups: NDArray[Any] | None = None
+    validation: TrainingData | None = None
 
     @property
     def n_labels(self) -> int:
@@ -60,13 +63,16 @@ class TrainingData:
         """Return the same labels with other features."""
         return replace(self, X=X)
 
-    def part(self, chosen: NDArray[np.int64]) -> TrainingData:
-        """Return the chosen sequences; if all labels are known, ``classes`` are those that occur in them."""
+    def part(self, chosen: NDArray[np.int64], *, keep_classes: bool = False) -> TrainingData:
+        """Return the chosen sequences.
+
+        If all labels are known, ``classes`` are those that occur in them, unless ``keep_classes``.
+        """
         X, offsets = self.X[chosen], self.X.offsets
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in chosen])
         codes, classes = self.codes[rows], self.classes
         allowed = None if self.allowed is None else self.allowed[rows]
-        if allowed is None:
+        if allowed is None and not keep_classes:
             present = np.unique(codes)
             codes, classes = np.searchsorted(present, codes), classes[present]
         return TrainingData(

@@ -99,6 +99,8 @@ class Tagger(BaseEstimator):
         sample_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> Tagger:
         """Fit the transformer, then the labeler on the transformed data.
 
@@ -109,15 +111,22 @@ class Tagger(BaseEstimator):
         sample_weight, lengths : passed on to the labeler
         groups : array of shape (n_sequences,), optional
             Passed on to the labeler, which must support it, as `StackedSequentialLearner` does.
+        X_val, y_val : like X and y, optional
+            Held-out sequences for early stopping, if the labeler supports it, as `LinearChainCRF` does. The
+            transformer is not fitted on them.
         """
         features = None if self.features is None else clone(self.features)
         labeler = LinearChainCRF() if self.labeler is None else clone(self.labeler)
         if features is not None:
             X = features.fit_transform(X, y)
             _warn_of_pair_templates(features)
-        options = {"sample_weight": sample_weight, "lengths": lengths, "groups": groups}
-        if groups is not None and not has_fit_parameter(labeler, "groups"):
-            raise InputError(f"{type(labeler).__name__} does not support groups")
+            X_val = None if X_val is None else features.transform(X_val)
+        options = {"sample_weight": sample_weight, "lengths": lengths}
+        special = {"groups": groups, "X_val": X_val, "y_val": y_val}
+        for name, value in special.items():
+            if value is not None and not has_fit_parameter(labeler, name):
+                raise InputError(f"{type(labeler).__name__} does not support {name}")
+        options |= special
         try:
             labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
         finally:

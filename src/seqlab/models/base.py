@@ -7,19 +7,44 @@ Subclasses see only the internal form; meta-learners call `_fit_prepared` and `_
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seqlab.data.convert import Layout, as_sequences, is_frame
 from seqlab.data.errors import InputError
-from seqlab.data.labels import EncodedLabels, encode_labels, sequence_weights
+from seqlab.data.labels import PARTIAL, EncodedLabels, encode_labels, sequence_weights
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.learning import FitResult, TrainingData, unchanged_on_failure
+from seqlab.learning import (
+    EarlyStopping,
+    FitResult,
+    TrainingData,
+    run_fit,
+    split_off_validation,
+    unchanged_on_failure,
+)
+from seqlab.optim import FitState
+
+# Constraints of the parameters that limit an iterative fit, and of those for early stopping; `_train` uses
+# the parameters that an estimator has.
+LIMIT_CONSTRAINTS: dict[str, list[Any]] = {
+    "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+    "callback": [callable, None],
+}
+EARLY_STOPPING_CONSTRAINTS: dict[str, list[Any]] = {
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
 
 
 class BaseLabeler(BaseEstimator):
@@ -50,10 +75,21 @@ class BaseLabeler(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        lengths: Any,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
         """Convert and check the arguments of `fit`, then learn; an error leaves the estimator unchanged."""
         with unchanged_on_failure(self):
-            result = self._learn(self._read_training(X, y, sample_weight, lengths))
+            data = self._read_training(X, y, sample_weight, lengths)
+            if X_val is not None or y_val is not None:
+                data = replace(data, validation=self._read_validation(X_val, y_val))
+            result = self._learn(self._hold_out(data))
         if result is not None:
             result.conclude()
         return self
@@ -64,7 +100,7 @@ class BaseLabeler(BaseEstimator):
             self.vectorizer_ = None
             self.n_features_in_ = data.X.n_features
             self._set_labels(data)
-            result = self._learn(data)
+            result = self._learn(self._hold_out(data))
         if result is not None:
             result.conclude()
         return self
@@ -76,6 +112,79 @@ class BaseLabeler(BaseEstimator):
         ``result.conclude()``, which raises a pending interrupt or warns.
         """
         raise NotImplementedError
+
+    def _hold_out(self, data: TrainingData) -> TrainingData:
+        """Split off the proportion ``validation_fraction`` of the sequences, if that parameter is set."""
+        fraction = getattr(self, "validation_fraction", None)
+        if fraction is None or data.validation is not None:
+            return data
+        random = check_random_state(getattr(self, "random_state", None))
+        training, validation = split_off_validation(data, fraction, random)
+        self._set_labels(training)
+        return replace(training, validation=validation)
+
+    def _train(
+        self,
+        states: Iterable[FitState],
+        data: TrainingData,
+        store: Callable[[Any], None],
+        *,
+        copy: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> FitResult:
+        """Run an iterative learner within the limits that the parameters set, and store its result.
+
+        Parameters
+        ----------
+        states : iterable of FitState
+            One per full iteration.
+        data : TrainingData
+            What the learner is trained on; its ``validation`` part is for early stopping.
+        store : callable
+            Sets the fitted attributes from the ``point`` of a state.
+        copy : callable, optional
+            Returns what ``store`` takes, if ``point`` is an object that later iterations change.
+        **options
+            Of `run_fit`.
+        """
+        stopping = self._early_stopping(data, store, copy)
+        result = run_fit(
+            states,
+            title=type(self).__name__,
+            max_iter=self.max_iter,
+            verbose=getattr(self, "verbose", False),
+            max_seconds=getattr(self, "max_seconds", None),
+            callback=getattr(self, "callback", None),
+            early_stopping=stopping,
+            **options,
+        )
+        point = result.state.point
+        store(copy(point) if copy is not None and stopping is None else point)
+        if stopping is None and hasattr(self, "validation_fraction"):
+            self.best_iteration_ = self.best_validation_score_ = None
+        result.report_to(self)
+        return result
+
+    def _early_stopping(
+        self,
+        data: TrainingData,
+        store: Callable[[Any], None],
+        copy: Callable[[Any], Any] | None,
+    ) -> EarlyStopping | None:
+        """Return an object that scores iterations by their accuracy on held-out data, if there are any."""
+        held_out = data.validation
+        if held_out is None:
+            return None
+        is_known = held_out.codes != PARTIAL
+        gold, weights = held_out.codes[is_known], held_out.step_weights[is_known]
+        if not weights.any():
+            raise InputError("the held-out sequences have no known label with a positive weight")
+
+        def score(point: Any) -> float:
+            store(point)
+            return float(np.average(self._predict(held_out.X)[is_known] == gold, weights=weights))
+
+        return EarlyStopping(score, getattr(self, "n_iter_no_change", 5), copy=copy)
 
     def _set_labels(self, data: TrainingData) -> None:
         """Set the attributes that are derived from the labels."""
@@ -108,6 +217,19 @@ class BaseLabeler(BaseEstimator):
         )
         self._set_labels(data)
         return data
+
+    def _read_validation(self, X_val: Any, y_val: Any) -> TrainingData:
+        """Convert and check held-out sequences, after `_read_training`."""
+        if X_val is None or y_val is None:
+            raise InputError("X_val and y_val must be given together")
+        try:
+            X, layout = self._read(X_val)
+        except ValueError as error:
+            raise InputError(f"X_val: {error}") from None
+        partial = self._accepts_partial_labels
+        labels = self._read_labels(y_val, X, layout, partial=partial, name="y_val")
+        ones, codes, allowed = np.ones(len(X)), labels.codes, labels.allowed
+        return TrainingData(X, codes, self.classes_, allowed, ones, np.ones(X.n_steps))
 
     def _read_training_features(self, X: Any, y: Any, lengths: Any) -> tuple[Sequences, Layout]:
         """Convert and check the X that was passed to `fit` together with y."""

@@ -9,7 +9,7 @@ with the joint features of `seqlab.structures.chain`, trained by penalised maxim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,8 +20,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.learning import FitResult, Likelihood, PenalisedObjective, TrainingData, run_fit
+from seqlab.learning import (
+    FitProgress,
+    FitResult,
+    Likelihood,
+    PenalisedObjective,
+    TrainingData,
+)
 from seqlab.learning.warm_start import WarmStart, is_large, is_worthwhile
+from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import DistributionMixin
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.optim import FitState, lbfgs, owlqn
@@ -77,6 +84,22 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     class_weight : dict, "balanced" or None, default=None
         Cost of missing a label (softmax-margin training), 1 by default: above 1 for labels that
         should be missed less often. "balanced" is inversely proportional to the frequency.
+    max_seconds : float or None, default=None
+        Training stops after the iteration in which this time is exceeded, with a warning and
+        ``converged_ = False``. The conversion of X is not counted.
+    validation_fraction : float or None, default=None
+        Proportion of the sequences that is held out for early stopping: training stops if their token
+        accuracy has not improved for ``n_iter_no_change`` iterations, and the weights of the best iteration
+        are kept. It makes sense with a weak penalty; with a penalty chosen by cross-validation, training to
+        the optimum on all sequences is usually as accurate. `fit` also accepts held-out sequences.
+    n_iter_no_change : int, default=10
+        With early stopping: number of iterations without improvement after which training stops.
+    callback : callable or None, default=None
+        Called after every iteration with a `seqlab.learning.FitProgress`, which has ``iteration``,
+        ``objective``, ``seconds`` and ``info``; training stops if it returns True. `seqlab.save` leaves
+        it out.
+    random_state : int, RandomState or None, default=None
+        Chooses the sequences to hold out.
     n_jobs : int, default=None
         Number of threads; the result is bitwise identical for any number.
     verbose : bool, default=False
@@ -94,12 +117,18 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     edge_coef_ : array or CSC matrix of shape (n_labels ** 2, n_features), or None
         Weights of the features for pairs of labels; row ``i * n_labels + j`` is from i to j.
     n_iter_ : int
+        Number of iterations, including those after the best one.
     converged_ : bool
+        Whether these are the weights of the optimum, within ``tol``; False after early stopping.
     objective_ : float
-        Value of the objective at the end, penalties included.
+        Value of the objective for these weights, penalties included.
     history_ : dict of str to list
-        iteration, objective, seconds, gradient_norm, gap (estimated distance from the optimum) and
-        bound (certified).
+        iteration, objective, seconds, gradient_norm, gap (estimated distance from the optimum),
+        bound (certified) and, with early stopping, validation_score.
+    best_iteration_ : int or None
+        With early stopping: the iteration whose weights are kept.
+    best_validation_score_ : float or None
+        Its token accuracy on the held-out sequences.
 
     See Also
     --------
@@ -137,6 +166,8 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         "boundary": ["boolean", StrOptions({"unpenalized"})],
         "edge_features": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        **LIMIT_CONSTRAINTS,
+        **EARLY_STOPPING_CONSTRAINTS,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -157,6 +188,11 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         boundary: bool | str = True,
         edge_features: bool = False,
         class_weight: dict[Any, float] | str | None = None,
+        max_seconds: float | None = None,
+        validation_fraction: float | None = None,
+        n_iter_no_change: int = 10,
+        callback: Callable[[FitProgress], Any] | None = None,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -171,12 +207,24 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         self.boundary = boundary
         self.edge_features = edge_features
         self.class_weight = class_weight
+        self.max_seconds = max_seconds
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.callback = callback
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> LinearChainCRF:
         """Learn the weights.
 
@@ -193,8 +241,10 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             the mean over its steps).
         lengths : list of int, optional
             Steps per sequence, if X is one stacked matrix.
+        X_val, y_val : list of sequences, list of label sequences, optional
+            Held-out sequences for early stopping, in place of ``validation_fraction``.
         """
-        return self._fit(X, y, sample_weight, lengths)
+        return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
     def _learn(self, data: TrainingData) -> FitResult:
         if self.solver == "lbfgs" and self.c1 > 0:
@@ -212,17 +262,14 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         )
         large = bound.stochastic_support() is not None and is_large(term)
         tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
-        result = run_fit(
+        result = self._train(
             self._solve(objective, term, tol),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
+            data,
+            lambda w: self._store(bound.structure, w),
             tol=tol,
-            verbose=self.verbose,
             first_iteration=0,
         )
-        self._store(bound.structure, result.state.point)
         self.objective_ = result.state.objective
-        result.report_to(self)
         if not self.converged_:
             result.hint = _scale_hint(bound.X)
         return result

@@ -7,8 +7,9 @@ weight vectors of training. In the voted perceptron each of them has one vote pe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,8 @@ from sklearn.utils.metaestimators import available_if
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
-from seqlab.learning import FitResult, Perceptron, TrainingData, run_fit
+from seqlab.learning import FitProgress, FitResult, Perceptron, TrainingData
+from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin, cut_mask
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.structures.chain import ChainStructure
@@ -33,6 +35,14 @@ def _has_one_vector(self: StructuredPerceptron) -> bool:
 
 def _decodes_exactly(self: StructuredPerceptron) -> bool:
     return self.combination != "voted" and self.beam_width is None
+
+
+class _Trained(NamedTuple):
+    """What the passes so far have learned."""
+
+    weights: NDArray[np.float64]
+    n_passes: int
+    n_visits: int
 
 
 class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
@@ -60,7 +70,20 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         Scores are divided by it before `predict_proba`.
     shuffle : bool, default=True
         Visit the sequences in a new order in each pass.
+    max_seconds : float or None, default=None
+        Training stops after the pass in which this time is exceeded, with a warning.
+    validation_fraction : float or None, default=None
+        Proportion of the sequences that is held out for early stopping: training stops if their token
+        accuracy has not improved for ``n_iter_no_change`` passes, and the weights of the best pass are kept.
+        It makes sense with a large ``max_iter``: the number of passes is then chosen by the held-out
+        sequences. `fit` also accepts held-out sequences.
+    n_iter_no_change : int, default=5
+        With early stopping: number of passes without improvement after which training stops.
+    callback : callable or None, default=None
+        Called after every pass with a `seqlab.learning.FitProgress`; training stops if it returns True.
+        `seqlab.save` leaves it out.
     random_state : int, RandomState or None, default=None
+        Chooses the order of the sequences, and the sequences to hold out.
     n_jobs : int, default=None
         Number of threads for prediction; training is sequential.
     verbose : bool, default=False
@@ -79,7 +102,12 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     converged_ : bool
         Whether the last pass reached ``tol``.
     history_ : dict of str to list
-        iteration, objective (wrong labels of the pass), seconds, n_updates.
+        iteration, objective (wrong labels of the pass), seconds, n_updates and, with early stopping,
+        validation_score.
+    best_iteration_ : int or None
+        With early stopping: the pass whose weights are kept.
+    best_validation_score_ : float or None
+        Its token accuracy on the held-out sequences.
 
     Notes
     -----
@@ -113,7 +141,8 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         **STRUCTURE_CONSTRAINTS,
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "shuffle": ["boolean"],
-        "random_state": ["random_state"],
+        **LIMIT_CONSTRAINTS,
+        **EARLY_STOPPING_CONSTRAINTS,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -132,6 +161,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         boundary: bool = True,
         temperature: float = 1.0,
         shuffle: bool = True,
+        max_seconds: float | None = None,
+        validation_fraction: float | None = None,
+        n_iter_no_change: int = 5,
+        callback: Callable[[FitProgress], Any] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -147,23 +180,34 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         self.boundary = boundary
         self.temperature = temperature
         self.shuffle = shuffle
+        self.max_seconds = max_seconds
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> StructuredPerceptron:
         """Learn the weights.
 
         Parameters
         ----------
-        X, y, lengths : see `LinearChainCRF.fit`
+        X, y, lengths, X_val, y_val : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,), optional
             Factor of the updates of each sequence.
         """
-        return self._fit(X, y, sample_weight, lengths)
+        return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
     def _learn(self, data: TrainingData) -> FitResult:
         if self.early_update and self.beam_width is None:
@@ -182,31 +226,31 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
             early_update=self.early_update,
             keep_updates=self.combination == "voted",
         )
-        result = run_fit(
-            learner.states(),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
-            verbose=self.verbose,
-            can_warn=False,  # there is no optimum to converge to
-        )
         online = learner.online
-        self._store(
-            bound.structure, online.current() if self.combination == "last" else online.average()
-        )
-        self._store_votes(bound.structure, learner)
-        result.report_to(self)
-        return result
 
-    def _store_votes(self, structure: ChainStructure, learner: Perceptron) -> None:
+        def read(_: Any) -> _Trained:
+            weights = online.current() if self.combination == "last" else online.average()
+            return _Trained(weights.copy(), len(learner.updates), online.n_steps)
+
+        def store(trained: _Trained) -> None:
+            self._store(bound.structure, trained.weights)
+            self._store_votes(bound.structure, learner, trained)
+
+        # There is no optimum to converge to.
+        return self._train(learner.states(), data, store, copy=read, can_warn=False)
+
+    def _store_votes(
+        self, structure: ChainStructure, learner: Perceptron, trained: _Trained
+    ) -> None:
         self.votes_: Any = None
         self.survival_: Any = None
         self.structure_: Any = None
         if self.combination == "voted":
+            passes = learner.updates[: trained.n_passes]
             zero = sp.csr_matrix((1, structure.n_params))
-            updates = [update for update, _ in learner.updates]
-            self.votes_ = sp.vstack([zero, *updates], format="csr")
-            n_visits = [visits for _, visits in learner.updates]
-            self.survival_ = np.diff(np.concatenate([[0], *n_visits, [learner.online.n_steps]]))
+            self.votes_ = sp.vstack([zero, *[update for update, _ in passes]], format="csr")
+            n_visits = [visits for _, visits in passes]
+            self.survival_ = np.diff(np.concatenate([[0], *n_visits, [trained.n_visits]]))
             self.structure_ = structure
 
     def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:

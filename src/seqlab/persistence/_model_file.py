@@ -31,6 +31,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from seqlab.persistence import _archive
+from seqlab.persistence._callbacks import without_callbacks
 from seqlab.persistence.errors import ModelFileError
 from seqlab.persistence.type_names import (
     TREE_TYPES,
@@ -53,7 +54,7 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
     Parameters
     ----------
     model : estimator or transformer
-        Fitted or not.
+        Fitted or not. The ``callback`` of a labeler is not saved.
     path : str or path-like
     trusted : iterable of str or type, default=()
         Other types in the model (full names, or the types) that you will also pass to `load`. Types
@@ -97,7 +98,7 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
         raise ModelFileError(
             f"only estimators and transformers can be saved (with get_params), got {model!r:.60}"
         )
-    data = _to_bytes(model, _type_names(trusted))
+    data = _to_bytes(without_callbacks(model), _type_names(trusted))
     target = Path(os.path.realpath(path))
     if target.is_dir():  # otherwise only the last step fails, with an error that differs by system
         raise IsADirectoryError(errno.EISDIR, "cannot save to a folder", os.fspath(path))

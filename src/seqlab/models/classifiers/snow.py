@@ -16,7 +16,7 @@ The number of mistakes grows only with the logarithm of the number of irrelevant
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seqlab.data.errors import InputError
-from seqlab.learning import run_fit, unchanged_on_failure
+from seqlab.learning import FitProgress, run_fit, unchanged_on_failure
+from seqlab.models.base import LIMIT_CONSTRAINTS
 from seqlab.models.classifiers._snow_links import add_links
 from seqlab.optim import FitState
 
@@ -64,6 +65,11 @@ class SNoW(ClassifierMixin, BaseEstimator):
         A feature is linked to the node of a class once it was active in this many examples of the class.
     shuffle : bool, default=True
         Whether to visit the examples in a new random order in each pass.
+    max_seconds : float or None, default=None
+        `fit` stops after the pass in which this time is exceeded, with a warning.
+    callback : callable or None, default=None
+        Called by `fit` after every pass with a `seqlab.learning.FitProgress`; training stops if it returns
+        True. `seqlab.save` leaves it out.
     random_state : int, RandomState or None
         For shuffling.
     verbose : bool, default=False
@@ -124,6 +130,10 @@ class SNoW(ClassifierMixin, BaseEstimator):
     (1, 2)
     """
 
+    # Defaults for models that were saved before these parameters existed.
+    max_seconds: float | None = None
+    callback: Callable[[FitProgress], Any] | None = None
+
     links_: Any
     n_iter_: int
     history_: dict[str, list[float]]
@@ -143,6 +153,7 @@ class SNoW(ClassifierMixin, BaseEstimator):
         "averaged": ["boolean"],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
+        **LIMIT_CONSTRAINTS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -159,6 +170,8 @@ class SNoW(ClassifierMixin, BaseEstimator):
         averaged: bool = True,
         min_count: int = 1,
         shuffle: bool = True,
+        max_seconds: float | None = None,
+        callback: Callable[[FitProgress], Any] | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
     ) -> None:
@@ -171,6 +184,8 @@ class SNoW(ClassifierMixin, BaseEstimator):
         self.averaged = averaged
         self.min_count = min_count
         self.shuffle = shuffle
+        self.max_seconds = max_seconds
+        self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
 
@@ -195,6 +210,8 @@ class SNoW(ClassifierMixin, BaseEstimator):
                 max_iter=self.max_iter,
                 verbose=self.verbose,
                 can_warn=False,  # there is no optimum to converge to
+                max_seconds=self.max_seconds,
+                callback=self.callback,
             )
             result.report_to(self)
             self._set_prediction_weights()

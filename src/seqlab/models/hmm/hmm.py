@@ -8,7 +8,7 @@ chain is in `seqlab.models._markov`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,9 +25,10 @@ from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.inference import ChainScores, Mask, log_partition, sample
-from seqlab.learning import FitResult, TrainingData, run_fit
+from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.models._markov import MarkovChain
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
+from seqlab.models.base import LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.models.hmm._discrete_emissions import (
     BernoulliEmissions,
@@ -85,6 +86,12 @@ class HMM(DistributionMixin, ChainLabeler):
         Maximum number of passes over the data if labels are missing; otherwise there is one pass.
     tol : float, default=1e-4
         If labels are missing: stop if the objective decreases by less than this fraction of itself.
+    max_seconds : float or None, default=None
+        If labels are missing: training stops after the pass in which this time is exceeded, with a warning
+        and ``converged_ = False``.
+    callback : callable or None, default=None
+        Called after every pass with a `seqlab.learning.FitProgress`; training stops if it returns True.
+        `seqlab.save` leaves it out.
     n_jobs : int, default=None
         Threads; the result has the same bits for any number of threads.
     verbose : bool, default=False
@@ -160,6 +167,7 @@ class HMM(DistributionMixin, ChainLabeler):
         "allow_missing": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        **LIMIT_CONSTRAINTS,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -180,6 +188,8 @@ class HMM(DistributionMixin, ChainLabeler):
         allow_missing: bool = False,
         max_iter: int = 100,
         tol: float = 1e-4,
+        max_seconds: float | None = None,
+        callback: Callable[[FitProgress], Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -193,6 +203,8 @@ class HMM(DistributionMixin, ChainLabeler):
         self.allow_missing = allow_missing
         self.max_iter = max_iter
         self.tol = tol
+        self.max_seconds = max_seconds
+        self.callback = callback
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -227,19 +239,14 @@ class HMM(DistributionMixin, ChainLabeler):
         legal = find_legal_transitions(self, data, with_end=self.model_end)
         trainer = HMMTrainer(part, legal, self.smoothing, self.model_end, self.n_jobs)
         smoothing = self.smoothing if self.emission_smoothing is None else self.emission_smoothing
-        result = run_fit(
-            trainer.run(emissions, smoothing, self.tol),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            verbose=self.verbose,
-            unit="passes",
-        )
         self.may_end_ = legal.end
-        chain, self.emissions_ = result.state.point
-        self.start_, self.transitions_, self.end_ = chain
-        result.report_to(self)
-        return result
+
+        def store(parameters: HMMParameters) -> None:
+            chain, self.emissions_ = parameters
+            self.start_, self.transitions_, self.end_ = chain
+
+        states = trainer.run(emissions, smoothing, self.tol)
+        return self._train(states, data, store, tol=self.tol, unit="passes")
 
     def _new_vectorizer(self) -> Any:
         if self.emissions in ("auto", "categorical"):
