@@ -1,4 +1,4 @@
-"""Sparse matrices as plain arrays in the state of an estimator."""
+"""Sparse matrices as plain arrays in the state of an estimator, as older model files hold them."""
 
 import copy
 import pickle
@@ -9,25 +9,23 @@ import scipy.sparse as sp
 
 from seqlab import LinearChainCRF
 from seqlab.data import InputError
-from seqlab.data.sparse_state import pack_sparse, unpack_sparse
+from seqlab.data.sparse_state import unpack_sparse
+
+
+def pack(name, matrix):
+    """The state of files of versions 2 and 3."""
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+    return {f"{name}:{matrix.format}": {"shape": list(matrix.shape), **parts}}
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
-def test_round_trip(kind):
+def test_matrices_are_built(kind):
     matrix = sp.random(7, 5, density=0.4, format=kind, random_state=0)
-    state = {"coef_": matrix, "name": "a:b", "n:1": 3, "dense": np.eye(2)}
-    packed = pack_sparse(state)
-    assert not any(sp.issparse(value) for value in packed.values())
-    back = unpack_sparse(packed)
-    assert set(back) == set(state)
+    back = unpack_sparse(pack("coef_", matrix) | {"name": "a:b", "n:1": 3})
+    assert set(back) == {"coef_", "name", "n:1"}
     assert back["coef_"].format == kind
     assert (back["coef_"] != matrix).nnz == 0
     assert (back["name"], back["n:1"]) == ("a:b", 3)
-
-
-def test_other_formats_are_not_changed():
-    matrix = sp.coo_matrix(np.eye(2))
-    assert pack_sparse({"m": matrix})["m"] is matrix
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,7 @@ def test_other_formats_are_not_changed():
     ],
 )
 def test_damaged_arrays_are_an_error(change):
-    packed = pack_sparse({"coef_": sp.csc_matrix(np.eye(2))})
+    packed = pack("coef_", sp.csc_matrix(np.eye(2)))
     packed["coef_:csc"].update(change)
     with pytest.raises(InputError, match="coef_"):
         unpack_sparse(packed)

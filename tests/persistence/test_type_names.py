@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import pickle
 import sys
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from conformance import LABELERS
 from seqlab import ModelFileError, load, save
 from seqlab.persistence import TRUSTED_TYPES
-from seqlab.persistence.type_names import SAVED_TYPES, use_current_paths, use_stable_names
+from seqlab.persistence.type_names import PLAIN_TYPES, SAVED_TYPES, current_path, stable_name
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 # Files written by format versions 1 and 2, with inputs and the predictions of that time.
@@ -68,27 +69,42 @@ def path(tmp_path):
     return tmp_path / "model.seqlab"
 
 
-def types_in(path):
-    """(module, class) pairs in the schema of a model file."""
-    found = set()
+def values_in(node):
+    """All JSON objects in a description or a schema."""
+    if isinstance(node, dict):
+        yield node
+    for child in (
+        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    ):
+        yield from values_in(child)
 
-    def visit(node):
-        if isinstance(node, dict) and isinstance(node.get("__module__"), str):
-            found.add((node["__module__"], node["__class__"]))
-        children = node.values() if isinstance(node, dict) else node
-        for child in children if isinstance(node, dict | list) else ():
-            visit(child)
 
-    with zipfile.ZipFile(path) as archive:
-        visit(json.loads(archive.read("schema.json")))
-    return found
+def paths_in(data):
+    """(module, class) pairs in the schema of a skops file."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        nodes = values_in(json.loads(archive.read("schema.json")))
+        return {
+            (node["__module__"], node["__class__"])
+            for node in nodes
+            if isinstance(node.get("__module__"), str)
+        }
 
 
 def assert_only_stable_names(path):
-    ours = [pair for pair in types_in(path) if pair[0].split(".")[0] == "seqlab"]
-    assert ours
-    assert {module for module, _ in ours} == {"seqlab"}
-    assert {name for _, name in ours} <= set(SAVED_TYPES)
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("seqlab.json"))
+        names = {
+            node["type"] for node in values_in(header["root"]) if {"type", "state"} <= set(node)
+        }
+        foreign = archive.read("foreign.skops") if "foreign.skops" in archive.namelist() else None
+    assert header["version"] == 4
+    assert names
+    assert names <= PLAIN_TYPES.keys()
+    ours = (
+        [pair for pair in paths_in(foreign) if pair[0].split(".")[0] == "seqlab"] if foreign else []
+    )
+    assert {module for module, _ in ours} <= {"seqlab"}
+    assert {name for _, name in ours} <= SAVED_TYPES.keys()
 
 
 def assert_same_answers(model, expected):
@@ -130,7 +146,7 @@ def test_labelers_are_saved_without_module_paths(entry, path):
 def test_old_files_load_and_predict_the_same(folder, name, path):
     expected = json.loads((FIXTURES / folder / "expected.json").read_text(encoding="utf-8"))[name]
     path.write_bytes(gzip.decompress((FIXTURES / folder / f"{name}.seqlab.gz").read_bytes()))
-    assert any(module.startswith("seqlab.") for module, _ in types_in(path))
+    assert any(module.startswith("seqlab.") for module, _ in paths_in(path.read_bytes()))
     model = load(path)
     assert_same_answers(model, expected)
     save(model, path)
@@ -147,19 +163,15 @@ def node(module, name, **more):
 @pytest.mark.parametrize("version", [1, 2])
 def test_paths_of_old_versions_resolve(old, version):
     module, _, name = old.rpartition(".")
-    schema = json.dumps(node(module, name, content=[node(module, name)])).encode()
-    current = json.loads(use_current_paths(schema, version))
-    for found in (current, current["content"][0]):
-        assert f"{found['__module__']}.{found['__class__']}" == SAVED_TYPES[name]
+    assert ".".join(current_path(module, name, version)) == SAVED_TYPES[name]
 
 
 def test_stable_names_and_back():
-    names = [path.rpartition(".")[::2] for path in (*SAVED_TYPES.values(), "os.system", "a.b.HMM")]
-    schema = [node(*name) for name in names]
-    stable = use_stable_names(json.dumps(schema).encode())
-    assert json.loads(stable)[-2:] == schema[-2:]
-    assert {found["__module__"] for found in json.loads(stable)[:-2]} == {"seqlab"}
-    assert json.loads(use_current_paths(stable, 3)) == schema
+    for path in (*SAVED_TYPES.values(), "os.system", "a.b.HMM"):
+        module, _, name = path.rpartition(".")
+        stable = stable_name(module, name)
+        assert (stable[0] == "seqlab") == (path in SAVED_TYPES.values())
+        assert current_path(*stable, 3) == (module, name)
 
 
 def write_file(path, schema, version):

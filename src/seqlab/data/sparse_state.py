@@ -1,8 +1,4 @@
-"""Sparse matrices in the state of an estimator, stored as plain arrays.
-
-Model files compress sparse matrices. For the weights of a large model this takes longer than the rest of
-saving and saves little space. Plain arrays are not compressed.
-"""
+"""Sparse matrices as plain arrays in the state of an estimator, in model files of versions 2 and 3."""
 
 from __future__ import annotations
 
@@ -16,29 +12,16 @@ from seqlab.data.errors import InputError
 _KINDS: dict[str, Any] = {"csr": sp.csr_matrix, "csc": sp.csc_matrix}
 
 
-def pack_sparse(state: dict[str, Any]) -> dict[str, Any]:
-    """Replace every CSR or CSC matrix of a state by its arrays, under ``"<name>:<format>"``.
+def unpack_sparse(state: dict[str, Any]) -> dict[str, Any]:
+    """Build the matrices whose arrays are stored under ``"<name>:<format>"``.
+
+    Raises an `InputError` if the arrays are not a valid matrix: compiled kernels do not check indices.
 
     Examples
     --------
-    >>> packed = pack_sparse({"coef_": sp.csc_matrix([[0.0, 2.0]])})
-    >>> sorted(packed), packed["coef_:csc"]["data"].tolist()
-    (['coef_:csc'], [2.0])
-    """
-    packed: dict[str, Any] = {}
-    for name, value in state.items():
-        if sp.issparse(value) and value.format in _KINDS:
-            parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
-            packed[f"{name}:{value.format}"] = {"shape": list(value.shape), **parts}
-        else:
-            packed[name] = value
-    return packed
-
-
-def unpack_sparse(state: dict[str, Any]) -> dict[str, Any]:
-    """Undo `pack_sparse`; raise an `InputError` if the arrays are not a valid matrix.
-
-    Indices are checked here because compiled kernels do not check them.
+    >>> arrays = {"data": np.ones(1), "indices": np.array([0]), "indptr": np.array([0, 0, 1])}
+    >>> unpack_sparse({"coef_:csc": {"shape": [1, 2], **arrays}})["coef_"].toarray().tolist()
+    [[0.0, 1.0]]
     """
     unpacked: dict[str, Any] = {}
     for name, value in state.items():

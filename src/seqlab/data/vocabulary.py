@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.packed_strings import (
+    PackedStrings,
+    check_packed_strings,
+    pack_strings,
+    unpack_strings,
+)
 from seqlab.data.string_table import ERRORS, StringTable
-
-
-class _Stored(NamedTuple):
-    """The names as arrays; both read-only."""
-
-    blob: NDArray[np.uint8]
-    offsets: NDArray[np.int64]  # (n_names + 1,)
 
 
 class Vocabulary:
@@ -55,7 +53,7 @@ class Vocabulary:
     # Each may be None until first use, but never both. A derived form is complete before it is
     # assigned, and two threads derive the same one, so that no lock is needed.
     _names: list[str] | None
-    _stored: _Stored | None
+    _stored: PackedStrings | None
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         given = list(names)
@@ -70,7 +68,9 @@ class Vocabulary:
             raise InputError(f"a vocabulary has {repeated!r} twice")
 
     @classmethod
-    def _wrap(cls, names: list[str] | None, stored: _Stored | None, **cached: Any) -> Vocabulary:
+    def _wrap(
+        cls, names: list[str] | None, stored: PackedStrings | None, **cached: Any
+    ) -> Vocabulary:
         """Make a vocabulary of one of its forms, with the values of cached properties."""
         vocabulary = cls.__new__(cls)
         vocabulary._names, vocabulary._stored = names, stored
@@ -122,12 +122,12 @@ class Vocabulary:
 
     def _list(self) -> list[str]:
         if self._names is None:
-            self._names = _split(*self._arrays())
+            self._names = unpack_strings(*self._arrays())
         return self._names
 
-    def _arrays(self) -> _Stored:
+    def _arrays(self) -> PackedStrings:
         if self._stored is None:
-            self._stored = _join(self._list())
+            self._stored = _locked(*pack_strings(self._list()))
         return self._stored
 
     def __len__(self) -> int:
@@ -173,61 +173,13 @@ class Vocabulary:
 
     def __setstate__(self, state: dict[str, NDArray[Any]]) -> None:
         blob, offsets = np.asarray(state["blob"]), np.asarray(state["offsets"])
-        _check(blob, offsets)
+        check_packed_strings(blob, offsets, "a vocabulary")
         self._names, self._stored = None, _locked(blob, offsets)
 
 
-def _locked(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> _Stored:
+def _locked(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> PackedStrings:
     """Read-only views, because `__getstate__` returns these arrays."""
-    stored = _Stored(blob.view(), offsets.view())
+    stored = PackedStrings(blob.view(), offsets.view())
     for array in stored:
         array.flags.writeable = False
     return stored
-
-
-def _join(names: list[str]) -> _Stored:
-    joined = "".join(names)
-    blob = joined.encode("utf-8", ERRORS)
-    offsets = np.zeros(len(names) + 1, dtype=np.int64)
-    if len(blob) == len(joined):  # all ASCII: a character is a byte
-        sizes: Iterable[int] = map(len, names)
-    else:
-        sizes = (len(name.encode("utf-8", ERRORS)) for name in names)
-    np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=offsets[1:])
-    return _locked(np.frombuffer(blob, dtype=np.uint8), offsets)
-
-
-def _check(blob: NDArray[Any], offsets: NDArray[Any]) -> None:
-    """Raise an error for arrays that `__getstate__` cannot have returned."""
-    is_valid = (
-        blob.dtype == np.uint8
-        and blob.ndim == 1
-        and offsets.dtype == np.int64
-        and offsets.ndim == 1
-        and offsets.size > 0
-        and offsets[0] == 0
-        and offsets[-1] == blob.size
-        and not np.any(offsets[1:] < offsets[:-1])
-    )
-    if not is_valid:
-        raise InputError("the stored state of a vocabulary is invalid")
-    try:
-        blob.tobytes().decode("utf-8", ERRORS)
-    except UnicodeDecodeError as error:
-        raise InputError(f"the stored state of a vocabulary is invalid: {error}") from None
-    # The blob is valid UTF-8, and so is each name unless it begins inside a character.
-    begins = offsets[offsets < blob.size]
-    if np.any(blob[begins] & 0xC0 == 0x80):
-        raise InputError(
-            "the stored state of a vocabulary is invalid: a name begins inside a character"
-        )
-
-
-def _split(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Cut the blob at the offsets."""
-    data = blob.tobytes()
-    bounds = offsets.tolist()
-    if data.isascii():
-        text = data.decode("ascii")
-        return [text[a:b] for a, b in pairwise(bounds)]
-    return [data[a:b].decode("utf-8", ERRORS) for a, b in pairwise(bounds)]

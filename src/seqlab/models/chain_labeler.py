@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import SequenceBlock, Sequences
-from seqlab.data.sparse_state import pack_sparse, unpack_sparse
+from seqlab.data.sparse_state import unpack_sparse
 from seqlab.data.tags import scheme_mask
 from seqlab.inference import (
     ChainScores,
@@ -50,9 +50,6 @@ class ChainLabeler(BaseLabeler):
     def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         """Return the scores of a block; every chain model implements this method."""
         raise NotImplementedError
-
-    def __getstate__(self) -> dict[str, Any]:
-        return pack_sparse(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A parameter that did not exist when the model was stored gets its default.

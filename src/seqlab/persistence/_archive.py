@@ -1,133 +1,188 @@
-"""The zip archive of a model file: its checks, and the member that says what it is."""
+"""The zip archive of a model file: its members, its checks, and the version of its format.
+
+Sizes are compared with the limits before anything is read: first the magic number, then the size of the
+directory, then the sizes in the directory, then those in the headers of the arrays.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-import warnings
-from typing import IO
-from zipfile import ZIP_STORED, ZipFile
+import struct
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
 import seqlab
+from seqlab.persistence._array_store import MEMBERS
 from seqlab.persistence.errors import ModelFileError
+from seqlab.persistence.limits import Limits
 
+HEADER = "seqlab.json"
+FOREIGN = "foreign.skops"
 SCHEMA = "schema.json"  # of skops
-_MARKER = "seqlab.json"
 _FORMAT = "seqlab-model"
-# Version 1 had the weights of labelers as compressed sparse matrices, versions 1 and 2 the module paths
-# of seqlab's types instead of stable names.
-_VERSION = 3
-# Sparse matrices are compressed inside the file, at most about a thousandfold (all ones). Their unpacked
-# size may be a gigabyte, or a hundred times the size of the file if that is more.
-_UNPACKED_BYTES = 2**30
-_UNPACKED_RATIO = 100
+# Versions 1 to 3 are skops files with the member HEADER. Version 1 had the weights of labelers as compressed
+# sparse matrices, versions 1 and 2 the module paths of seqlab's types instead of stable names.
+VERSION = 4
+_CHUNK = 1 << 20
+# Members get the same date, so that the same model gives the same file.
+_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def write_archive(data: bytes, schema: bytes, model: str) -> bytes:
-    """Return the skops file `data` with another schema and with our marker."""
-    about = {"format": _FORMAT, "version": _VERSION, "model": model, "seqlab": seqlab.__version__}
+def write_archive(
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], foreign: bytes | None
+) -> bytes:
+    """Return the content of a model file."""
+    about = {"format": _FORMAT, "version": VERSION, "seqlab": seqlab.__version__, **header}
     buffer = io.BytesIO()
-    with (
-        ZipFile(io.BytesIO(data)) as source,
-        ZipFile(buffer, "w", compression=ZIP_STORED) as target,
-    ):
-        for member in source.infolist():
-            content = schema if member.filename == SCHEMA else source.read(member)
-            target.writestr(member.filename, content)
-        target.writestr(_MARKER, json.dumps(about))
+    with ZipFile(buffer, "w", compression=ZIP_STORED) as archive:
+        text = json.dumps(about, separators=(",", ":")).encode()
+        archive.writestr(_info(HEADER, ZIP_DEFLATED), text, compresslevel=1)
+        for name, array in arrays.items():
+            with archive.open(_info(name), "w", force_zip64=array.nbytes > 2**31) as stream:
+                np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+        if foreign is not None:
+            archive.writestr(_info(FOREIGN), foreign)
     return buffer.getvalue()
 
 
-def append_schema(data: bytes, schema: bytes) -> bytes:
-    """Return an archive that is read with another schema; the old one stays, without a directory entry.
-
-    Cheaper than writing all members again.
-    """
-    buffer = io.BytesIO(data)
-    with ZipFile(buffer, "a", compression=ZIP_STORED) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the name is there already
-        archive.infolist().remove(archive.getinfo(SCHEMA))
-        archive.writestr(SCHEMA, schema)
-    return buffer.getvalue()
+def _info(name: str, compression: int = ZIP_STORED) -> ZipInfo:
+    info = ZipInfo(name, _DATE)
+    info.compress_type = compression
+    return info
 
 
-def check_magic(data: bytes, path: str) -> None:
+def check_magic(start: bytes) -> None:
     """Reject what does not start like a zip archive."""
-    if not data:
-        raise ModelFileError(f"{path}: the file is empty")
-    if data[:1] == b"\x80":
-        raise ModelFileError(f"{path}: this looks like a pickle, not a model file; it was not read")
-    if data[:4] != b"PK\x03\x04":
-        raise ModelFileError(f"{path}: this is not a model file written by seqlab")
+    if not start:
+        raise ModelFileError("the file is empty")
+    if start[:1] == b"\x80":
+        raise ModelFileError("this looks like a pickle, not a model file; it was not read")
+    if start[:4] != b"PK\x03\x04":
+        raise ModelFileError("this is not a model file written by seqlab")
 
 
-def check_archive(archive: ZipFile, size: int) -> None:
-    """Reject an archive that is damaged, or that could unpack to far more than the file itself."""
+def open_archive(file: IO[bytes], limits: Limits) -> ZipFile:
+    """Open the archive and compare its directory with the limits."""
+    size = file.seek(0, io.SEEK_END)
+    limits.check("n_bytes", size)
+    # Python reads the whole directory at once: look at its size first. It takes 46 bytes and a name per
+    # member.
+    limits.check("n_members", _directory_size(file, size) // 47)
+    archive = ZipFile(file)
     members = archive.infolist()
-    names = [member.filename for member in members]
-    if len(set(names)) != len(names):
+    limits.check("n_members", len(members))
+    if len({member.filename for member in members}) != len(members):
         raise ModelFileError("the archive has two members with the same name")
-    if any(member.compress_type != ZIP_STORED for member in members) or (
-        sum(member.file_size for member in members) > size
-    ):
-        raise ModelFileError("the archive is not stored as seqlab stores it")
-    limit = max(_UNPACKED_BYTES, _UNPACKED_RATIO * size)
-    for name in names:
-        content = archive.read(name)  # verifies the checksum
-        if name.endswith(".npy"):
-            _check_array(io.BytesIO(content), len(content), name)
-        elif name.endswith(".npz"):
-            limit -= _check_sparse(content, name, limit)
+    for member in members:
+        if member.compress_type == ZIP_STORED and member.compress_size != member.file_size:
+            raise ModelFileError("the archive is damaged")
+    limits.check("n_bytes", sum(member.file_size for member in members))
+    return archive
 
 
-def _check_sparse(content: bytes, name: str, limit: int) -> int:
-    """Reject a sparse matrix that is too large or has indices out of range; return its bytes."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > limit:
-            raise ModelFileError("its sparse matrices would unpack to far more than the file")
-        for member in archive.infolist():
-            with archive.open(member) as stream:
-                _check_array(stream, member.file_size, name)
-    matrix = sp.load_npz(io.BytesIO(content))
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return unpacked
+def _directory_size(file: IO[bytes], size: int) -> int:
+    """Return the size of the directory, from the record at the end of the file."""
+    if size < 22:
+        raise ModelFileError("the model file is damaged (it ends too early)")
+    file.seek(size - 22)
+    end = file.read(22)
+    if end[:4] != b"PK\x05\x06" or end[20:] != b"\0\0":  # saving writes no comment
+        raise ModelFileError("the model file is damaged (it has no directory at its end)")
+    n_bytes = int(struct.unpack("<L", end[12:16])[0])
+    if n_bytes == 0xFFFFFFFF and size >= 98:
+        file.seek(size - 98)
+        record = file.read(56)
+        if record[:4] == b"PK\x06\x06":
+            n_bytes = int(struct.unpack("<Q", record[40:48])[0])
+    return n_bytes
 
 
-def _check_array(stream: IO[bytes], size: int, name: str) -> None:
-    """Reject an array whose header does not agree with the size of its data."""
-    version = np.lib.format.read_magic(stream)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if read_header is None:
-        raise ModelFileError(f"the array {name} has an unknown format {version}")
-    shape, _, dtype = read_header(stream)
-    promised = dtype.itemsize * math.prod(shape)
-    if dtype.hasobject or min(shape, default=0) < 0 or promised != size - stream.tell():
-        raise ModelFileError(f"the size of the array {name} is not the one in its header")
-
-
-def read_version(archive: ZipFile) -> int:
-    """Return the format version, or raise if this seqlab does not read it."""
+def read_header(archive: ZipFile, limits: Limits) -> dict[str, Any]:
+    """Return the description of the model, or raise if this seqlab does not read its version."""
     try:
-        about = json.loads(archive.read(_MARKER))
+        text = read_json(archive, HEADER, limits)
     except KeyError:
         raise ModelFileError("this is a zip archive, but not a model file of seqlab") from None
+    about = json.loads(text)
     if not isinstance(about, dict) or about.get("format") != _FORMAT:
         raise ModelFileError("this is not a model file of seqlab")
     version = about.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"the format version {version!r} is unknown")
-    if version > _VERSION:
+        raise ModelFileError(f"the format version {version!s:.20} is unknown")
+    if version > VERSION:
         raise ModelFileError(
-            f"it has format version {version} (seqlab {about.get('seqlab', 'unknown')}), newer "
-            f"than version {_VERSION}, which this seqlab {seqlab.__version__} reads; update seqlab"
+            f"it has format version {version} (seqlab {about.get('seqlab', 'unknown')!s:.20}), newer "
+            f"than version {VERSION}, which this seqlab {seqlab.__version__} reads; update seqlab"
         )
-    return version
+    return about
+
+
+def read_json(archive: ZipFile, name: str, limits: Limits) -> bytes:
+    """Return a member with JSON, after a comparison with the limits."""
+    limits.check("n_header_bytes", archive.getinfo(name).file_size)
+    text = archive.read(name)
+    # Every value follows one of these characters. Strings may hold them too: an upper bound.
+    limits.check("n_nodes", sum(map(text.count, (b"[", b"{", b","))))
+    return text
+
+
+def read_arrays(archive: ZipFile) -> dict[str, NDArray[Any]]:
+    """Return the packed array of each npy member."""
+    names = {member.filename for member in archive.infolist()} - {HEADER, FOREIGN}
+    if not names <= set(MEMBERS):
+        raise ModelFileError(f"the archive has an unknown member {min(names - set(MEMBERS))!r:.60}")
+    return {name: _read_array(archive, name) for name in sorted(names)}
+
+
+def _read_array(archive: ZipFile, name: str) -> NDArray[Any]:
+    info = archive.getinfo(name)
+    with archive.open(info) as stream:
+        shape, is_fortran, dtype = check_array_header(stream, info.file_size, name)
+        if len(shape) != 1 or is_fortran or dtype != MEMBERS[name]:
+            raise ModelFileError(f"the array {name} is not stored as seqlab stores it")
+        array = np.empty(shape, dtype=dtype)
+        content = array.view(np.uint8)
+        for begin in range(0, content.size, _CHUNK):
+            part = stream.read(min(_CHUNK, content.size - begin))
+            content[begin : begin + len(part)] = np.frombuffer(part, dtype=np.uint8)
+        stream.read(1)  # the end of the stream, where its checksum is compared
+    return array
+
+
+def check_array_header(
+    stream: IO[bytes], size: int, name: str
+) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Reject an npy stream whose header does not agree with the size of its data; return the header."""
+    version = np.lib.format.read_magic(stream)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read is None:
+        raise ModelFileError(f"the array {name} has an unknown format {version}")
+    shape, is_fortran, dtype = read(stream)
+    promised = dtype.itemsize * math.prod(shape)
+    if dtype.hasobject or min(shape, default=0) < 0 or promised != size - stream.tell():
+        raise ModelFileError(f"the size of the array {name} is not the one in its header")
+    return shape, is_fortran, dtype
+
+
+def rewrite(data: bytes, contents: dict[str, bytes]) -> bytes:
+    """Return an archive in which some members are read with another content.
+
+    The new content is appended, which is cheaper than writing all members again; the old one stays,
+    without an entry in the directory.
+    """
+    buffer = io.BytesIO(data)
+    with ZipFile(buffer, "a", compression=ZIP_STORED) as archive:
+        for name, content in contents.items():
+            if name in archive.NameToInfo:
+                archive.infolist().remove(archive.getinfo(name))
+                del archive.NameToInfo[name]
+            archive.writestr(name, content)
+    return buffer.getvalue()

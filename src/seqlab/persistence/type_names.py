@@ -1,16 +1,13 @@
 """Names of types in model files, which stay the same when a class moves to another module.
 
-skops writes the module and the class of every object into the schema of a file. For types of seqlab,
-`save` replaces the module by ``seqlab`` and the class by the key of `SAVED_TYPES`; `load` does the
-reverse. Files of format versions 1 and 2 hold the module paths of their time: there the class name
-alone decides, because the keys of `SAVED_TYPES` are the class names of these versions.
+The description of a model names types of seqlab by the keys of `SAVED_TYPES`. In parts that skops stores
+(objects of other libraries, which may contain types of seqlab, and whole files of format versions 1 to
+3), skops writes the module and the class of every object; there `save` replaces the module by ``seqlab``
+and the class by the key, and `load` does the reverse. Files of versions 1 and 2 hold the module paths of
+their time: there the class name alone decides, because the keys are the class names of these versions.
 """
 
 from __future__ import annotations
-
-import json
-from collections.abc import Callable
-from typing import Any
 
 from seqlab.persistence.errors import ModelFileError
 
@@ -59,6 +56,11 @@ SAVED_TYPES = {
 """Current path of each type of seqlab that a model file may hold. Keys never change: they are in files.
 If a class moves or is renamed, change the value; a new type is added here."""
 
+PLAIN_TYPES = SAVED_TYPES | {
+    name: name for name in ("sklearn.pipeline.Pipeline", "sklearn.pipeline.FeatureUnion")
+}
+"""Types that are stored by their attributes, without skops: ours, and two that only hold other estimators."""
+
 _STABLE_NAMES = {path: name for name, path in SAVED_TYPES.items()}
 _STABLE_MODULE = "seqlab"
 
@@ -79,49 +81,24 @@ TRUSTED_TYPES = (
 """Types that a model file may hold in addition to those that skops trusts."""
 
 
-def use_stable_names(schema: bytes) -> bytes:
-    """Replace the paths of `SAVED_TYPES` in a schema by stable names."""
-
-    def rename(module: str, name: str) -> tuple[str, str]:
-        stable = _STABLE_NAMES.get(f"{module}.{name}")
-        return (module, name) if stable is None else (_STABLE_MODULE, stable)
-
-    return _rename_types(schema, rename)
+def stable_name(module: str, name: str) -> tuple[str, str]:
+    """Return the stable module and class of a type of `SAVED_TYPES`; others stay as they are."""
+    stable = _STABLE_NAMES.get(f"{module}.{name}")
+    return (module, name) if stable is None else (_STABLE_MODULE, stable)
 
 
-def use_current_paths(schema: bytes, version: int) -> bytes:
-    """Replace the stable names in a schema, or the paths in one of version 1 or 2, by current paths.
+def current_path(module: str, name: str, version: int) -> tuple[str, str]:
+    """Return the current module and class of a stable name, or of a path in a file of version 1 or 2.
 
     Nothing is imported. A stable name that is not in `SAVED_TYPES` is a `ModelFileError`.
     """
-
-    def rename(module: str, name: str) -> tuple[str, str]:
-        if version < 3:
-            is_ours = module.startswith(f"{_STABLE_MODULE}.") and name in SAVED_TYPES
-        else:
-            is_ours = module == _STABLE_MODULE
-        if not is_ours:
-            return module, name
-        if name not in SAVED_TYPES:
-            raise ModelFileError(f"it holds a type that this seqlab does not have: {module}.{name}")
-        module, _, name = SAVED_TYPES[name].rpartition(".")
+    if version < 3:
+        is_ours = module.startswith(f"{_STABLE_MODULE}.") and name in SAVED_TYPES
+    else:
+        is_ours = module == _STABLE_MODULE
+    if not is_ours:
         return module, name
-
-    return _rename_types(schema, rename)
-
-
-def _rename_types(schema: bytes, rename: Callable[[str, str], tuple[str, str]]) -> bytes:
-    """Apply a function to the (module, class) pairs of a schema."""
-    root = json.loads(schema)
-    stack: list[Any] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, list):
-            stack.extend(node)
-        elif isinstance(node, dict):
-            module, name = node.get("__module__"), node.get("__class__")
-            # In a dict of the user with such keys, the values are nodes, not strings.
-            if isinstance(module, str) and isinstance(name, str):
-                node["__module__"], node["__class__"] = rename(module, name)
-            stack.extend(node.values())
-    return json.dumps(root).encode()
+    if name not in SAVED_TYPES:
+        raise ModelFileError(f"it holds a type that this seqlab does not have: {module}.{name}")
+    module, _, name = SAVED_TYPES[name].rpartition(".")
+    return module, name
