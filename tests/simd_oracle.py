@@ -94,3 +94,12 @@ def sum_rows(rows, index, values, other, first, last, place):
 def add_to_rows(rows, index, values, other, first, last, place):
     for k in range(first, last):
         rows[index[k]] += (values[k] if values.size else 1.0) * other[place]
+
+
+def add_product(x, index, n_rows, table, out):
+    out[:n_rows] += x[index[:n_rows]] @ table[: x.shape[1]]
+
+
+def add_transposed_product(x, index, n_rows, other, factors, table):
+    product = x[index[:n_rows]].T @ other[:n_rows]
+    table[: x.shape[1]] += factors[: x.shape[1], np.newaxis] * product

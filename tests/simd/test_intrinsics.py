@@ -8,12 +8,20 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
 import simd_oracle
-from seqlab.simd import exponential, lane_loading, lanes, max_plus, row_sums, scalars
+from seqlab.simd import (
+    dense_products,
+    exponential,
+    lane_loading,
+    lanes,
+    max_plus,
+    row_sums,
+    scalars,
+)
 from seqlab.simd.lanes import LANES
 
 ALL = {
     name: getattr(module, name)
-    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums)
+    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums, dense_products)
     for name in vars(simd_oracle)
     if hasattr(module, name) and not name.startswith("_") and name not in ("np", "annotations")
 }
@@ -50,7 +58,7 @@ def draw(*shape, seed=0):
 
 
 def test_every_intrinsic_has_a_numpy_version():
-    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums):
+    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums, dense_products):
         for name, function in vars(module).items():
             is_own = getattr(function, "__module__", None) == module.__name__
             if is_own and callable(function) and not name.startswith("_"):
@@ -174,3 +182,24 @@ def test_rows_of_a_table(name, has_values, width):
     values = draw(6, seed=2) if has_values else np.empty(0)
     for first, last in ((0, 6), (1, 4), (2, 2)):
         assert_equals_oracle(name, rows, index, values, other, first, last, 2, rtol=ROUNDED)
+
+
+@pytest.mark.parametrize("width", [4, 8, 28, 60])
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (7, 9), (16, 8), (21, 30)])
+def test_dense_products(width, n_rows, n_columns):
+    x, table = draw(30, n_columns), draw(n_columns + 1, width, seed=1)
+    index = np.random.default_rng(2).permutation(30)
+    other = draw(25, width, seed=3)
+    assert_equals_oracle("add_product", x, index, n_rows, table, other, rtol=ROUNDED)
+    factors = draw(n_columns, seed=4)
+    arguments = x, index, n_rows, other, factors, table
+    assert_equals_oracle("add_transposed_product", *arguments, rtol=ROUNDED)
+
+
+def test_dense_product_does_not_depend_on_the_split_of_the_rows():
+    x, table, index = draw(30, 50), draw(50, 28, seed=1), np.arange(30)
+    whole, parts = np.zeros((30, 28)), np.zeros((30, 28))
+    dense_products.add_product(x, index, 30, table, whole)
+    for first, last in ((0, 1), (1, 12), (12, 30)):
+        dense_products.add_product(x, index[first:last], last - first, table, parts[first:last])
+    assert_array_equal(whole, parts)

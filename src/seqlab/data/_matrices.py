@@ -138,7 +138,7 @@ def stack_numeric(stream: Iterable[Any]) -> Sequences:
     elif any(sp.issparse(block) for block in blocks):
         matrix = sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr")
     else:
-        matrix = np.concatenate(blocks, axis=0)
+        matrix = np.concatenate(blocks, axis=0, dtype=np.float64)
     return Sequences(matrix, to_offsets(lengths), feature_names=names)
 
 
@@ -198,7 +198,11 @@ def to_row_matrix(rows: list[Any], place: str) -> NDArray[np.float64]:
 
 
 def to_matrix(item: Any, place: str) -> Any:
-    """Convert to a float64 array or CSR matrix, without a copy if the input already is one."""
+    """Convert to an array of numbers or a CSR matrix, without a copy if the input already is one.
+
+    Numbers of another type than float64 are converted later, when all sequences are stacked: the data are
+    then never in memory three times.
+    """
     if is_frame(item):
         return _frame_matrix(item, place)
     try:
@@ -217,7 +221,7 @@ def to_matrix(item: Any, place: str) -> Any:
         if isinstance(item, list):
             _refuse_entries(item, place)
         raise InputError(f"{place} is an array of dtype {array.dtype}, but {_TEXT_HINT}")
-    return np.asarray(array, dtype=np.float64)
+    return array
 
 
 def _frame_matrix(frame: Any, place: str) -> NDArray[np.float64]:

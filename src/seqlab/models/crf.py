@@ -344,6 +344,6 @@ def _scale_hint(X: Sequences) -> str:
     facts = []
     for feature in larger[np.argsort(-squares[larger], kind="stable")][:MAX_NAMED]:
         name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
-        largest = np.abs(X.matrix.data[X.matrix.indices == feature]).max()
+        largest = np.abs(X.matrix[:, feature]).max()
         facts.append(f"{name} has values up to {largest:.3g}")
     return f"; {', '.join(facts)}: scale {'it' if larger.size == 1 else 'them'}"

@@ -10,10 +10,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from seqlab.simd.dense_products import add_product, add_transposed_product
+
 Vector = NDArray[np.float64]
 
 # Entries per block; the sum of a block is added to the total. Small enough to stay in the L1 cache.
 BLOCK = 4096
+WIDTH_MULTIPLE = 4  # the columns of a product are padded to a multiple of this
 
 
 @njit(nogil=True, cache=True)
@@ -53,23 +56,33 @@ def matmul(a: Vector, b: Vector) -> Vector:
 
     Parameters
     ----------
-    a : array of shape (n, k), C-contiguous
-    b : array of shape (k, m), C-contiguous
+    a : array of shape (n, k)
+    b : array of shape (k, m)
     """
-    out = np.zeros((a.shape[0], b.shape[1]))
-    _add_product(a, b, out)
-    return out
+    a, padded = np.ascontiguousarray(a), _pad_columns(b)
+    out = np.zeros((a.shape[0], padded.shape[1]))
+    if a.shape[1]:
+        add_product(a, np.arange(a.shape[0]), a.shape[0], padded, out)
+    return np.ascontiguousarray(out[:, : b.shape[1]])
 
 
-# Rows of b used for all rows of a before the next ones are read: 27 kB for 26 labels, less than an L1 cache.
-ROWS_OF_B = 128
+def transposed_matmul(a: Vector, b: Vector) -> Vector:
+    """Return ``a.T @ b``, summed over the rows in order.
+
+    Parameters
+    ----------
+    a : array of shape (n, k)
+    b : array of shape (n, m)
+    """
+    a, padded = np.ascontiguousarray(a), _pad_columns(b)
+    out = np.zeros((a.shape[1], padded.shape[1]))
+    ones = np.ones(a.shape[1])
+    if a.shape[1]:
+        add_transposed_product(a, np.arange(a.shape[0]), a.shape[0], padded, ones, out)
+    return np.ascontiguousarray(out[:, : b.shape[1]])
 
 
-@njit(nogil=True, cache=True)
-def _add_product(a: Vector, b: Vector, out: Vector) -> None:
-    for first in range(0, b.shape[0], ROWS_OF_B):
-        last = min(first + ROWS_OF_B, b.shape[0])
-        for i in range(a.shape[0]):
-            row = out[i]
-            for k in range(first, last):
-                axpy(a[i, k], b[k], row)
+def _pad_columns(b: Vector) -> Vector:
+    """Return ``b`` with as many columns of zeros as vector registers need; itself if it needs none."""
+    n_missing = -b.shape[1] % WIDTH_MULTIPLE
+    return np.pad(b, ((0, 0), (0, n_missing))) if n_missing else np.ascontiguousarray(b)

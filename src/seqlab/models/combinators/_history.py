@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from seqlab.models._posteriors import MIN_POSTERIOR, StepPosteriors, apply_floor
 from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.combinators._projections import Projections
+from seqlab.utils.linalg import matmul
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -123,7 +124,10 @@ class LocalModel:
         """Return the scores of a softmax: features are scored once per step, histories by a table."""
         assert isinstance(self.model, StepPosteriors)
         n_features, known, n_labels = matrix.shape[1], self.model.columns, self.model.n_labels
-        base = np.asarray(matrix @ coef[:, :n_features].T) + intercept
+        weights = np.ascontiguousarray(coef[:, :n_features].T)
+        # Not through BLAS, whose last bits depend on the number of rows and threads.
+        product = matrix @ weights if sp.issparse(matrix) else matmul(matrix, weights)
+        base = np.asarray(product) + intercept
         table = np.ascontiguousarray(coef[:, n_features:].T)
 
         def scores(steps: Codes, histories: Codes) -> Floats:

@@ -1,6 +1,7 @@
 """Linear chains: parameters, scores, and fused passes for fast training."""
 
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
+from seqlab.structures.chain.columns import mean_squares
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
 from seqlab.structures.chain.weights import (
@@ -8,7 +9,6 @@ from seqlab.structures.chain.weights import (
     WeightSource,
     as_csr,
     chain_scores,
-    mean_squares,
 )
 
 __all__ = [

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from seqlab.data.errors import PlacedError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, expected_transitions, pair_marginals, viterbi
+from seqlab.structures.chain.columns import has_only_ones, mean_squares, sum_squares
 from seqlab.structures.chain.fused import FusedPasses
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
-from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores, mean_squares
+from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 from seqlab.structures.protocol import BoundStructure, ExpectedFeatures, MissCosts
 from seqlab.structures.sources import ScoreSource
 
@@ -58,7 +59,7 @@ class BoundChain(BoundStructure):
     def __init__(
         self, structure: ChainStructure, X: Sequences, *, n_jobs: int | None = None
     ) -> None:
-        super().__init__(structure.n_labels, structure.n_params, as_csr(X), n_jobs=n_jobs)
+        super().__init__(structure.n_labels, structure.n_params, X, n_jobs=n_jobs)
         self.structure = structure
 
     @property
@@ -169,7 +170,7 @@ class BoundChain(BoundStructure):
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the stored values of each weight's feature; None if all are 1."""
         matrix, structure = self.X.matrix, self.structure
-        if not np.any(matrix.data != 1.0):
+        if has_only_ones(matrix):
             return None
         squares, out = mean_squares(matrix), np.ones(self.n_params)
         for name, pattern in (("state", structure.state), ("edge", structure.edge)):
@@ -184,12 +185,9 @@ class BoundChain(BoundStructure):
         later_weights = step_weights.copy()
         later_weights[X.offsets[:-1][X.lengths > 0]] = 0.0
         node, edge = ((1.0 - p) * p for p in (1.0 / self.n_labels, 1.0 / self.n_labels**2))
-        with np.errstate(over="ignore"):
-            squares = X.matrix.data**2
 
         def of_features(pattern: FeaturePattern, weights_of_steps: Floats) -> Floats:
-            of_entries = np.repeat(weights_of_steps, np.diff(X.matrix.indptr))
-            sums = np.bincount(X.matrix.indices, squares * of_entries, X.n_features)
+            sums = sum_squares(X.matrix, weights_of_steps)
             return np.repeat(sums, np.diff(pattern.explicit()[0]))
 
         out, slices = np.empty(self.n_params), structure.slices
@@ -207,7 +205,9 @@ class BoundChain(BoundStructure):
     @property
     def work_per_pass(self) -> float:
         """Approximate number of operations of one pass over the data."""
-        return super().work_per_pass + self.X.matrix.nnz * min(self.n_labels, 8)
+        matrix = self.X.matrix
+        n_entries = matrix.nnz if self.X.is_sparse else np.count_nonzero(matrix)
+        return super().work_per_pass + float(n_entries) * min(self.n_labels, 8)
 
     def online_weights(self) -> ChainOnlineWeights:
         """Return zero weights that a perceptron can train, in a fused kernel."""
@@ -239,7 +239,7 @@ class BoundChain(BoundStructure):
         self, codes: Codes, samples: NDArray[np.int64] | None = None
     ) -> sp.csr_matrix:
         """Return ``phi(x_i, y_i)`` of sequences, shape (n_sequences, n_params); duplicates are added up."""
-        structure, X = self.structure, self.X if samples is None else self.X[samples]
+        structure, X = self.structure, as_csr(self.X if samples is None else self.X[samples])
         matrix, offsets = X.matrix, X.offsets
         sequence_of_step = np.repeat(np.arange(len(X)), X.lengths)
         sequence_of_entry = np.repeat(sequence_of_step, np.diff(matrix.indptr))

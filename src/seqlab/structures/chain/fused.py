@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.likelihood import likelihood_slot
+from seqlab.structures.chain.columns import mean_square, mean_squares
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
-from seqlab.structures.chain.weights import mean_squares
 from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -50,7 +50,6 @@ class FusedPasses:
     ----------
     structure : ChainStructure
     X : Sequences
-        CSR.
     n_jobs : int, optional
         Threads.
     """
@@ -65,7 +64,7 @@ class FusedPasses:
         self.rows = MixedRows(X.matrix, structure.state, n_jobs=n_jobs)
         self._layout = PaddedLayout(structure, self.rows)
         width, n_params = self.rows.width, max(structure.n_params, 1)
-        work = X.n_steps * width * width + 8 * X.matrix.nnz
+        work = X.n_steps * width * width + 8 * self.rows.n_entries
         n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
         n_slots = max(2, n_slots)
         self._bounds = block_bounds(self.offsets, width * width, max_blocks=n_slots)
@@ -110,7 +109,7 @@ class FusedPasses:
             sums = PaddedWeights(self._layout, part)
             label_variances = np.zeros(self.rows.width)
             n_skipped = likelihood_slot(
-                order, self.offsets, arrays, tables, self.structure.n_labels,
+                order, self.offsets, arrays, self.rows.columns, tables, self.structure.n_labels,
                 codes, cost, weights, curvature, factors,
                 log_z, sums.tables, label_variances, skipped,
             )  # fmt: skip
@@ -136,16 +135,13 @@ class FusedPasses:
 
     @property
     def mean_square(self) -> float:
-        """Mean square of the feature values: 1 for text."""
-        if self.rows.is_unit:
-            return 1.0
-        values = self.X.matrix.data
-        return max(float(np.mean(values * values)), 1e-300) if values.size else 1.0
+        """Mean square of the feature values that are not zero: 1 for text."""
+        return 1.0 if self.rows.has_only_ones else mean_square(self.X.matrix)
 
     @property
     def is_evenly_scaled(self) -> bool:
         """Whether no feature has a mean square `MAX_SCALE_RATIO` times that of the median feature."""
-        if self.rows.is_unit:
+        if self.rows.has_only_ones:
             return True
         squares = mean_squares(self.X.matrix)
         return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))

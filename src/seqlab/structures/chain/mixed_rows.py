@@ -1,13 +1,15 @@
 """MixedRows: training data converted for one feature pattern.
 
-The content of the CSR matrix and of the pattern, in the layout that training passes read fastest: each step
-has a list of row indices for its dense features (those with weights for many labels) and a list of single
-weights for the others. See `_kernels.mixed_rows` for measurements.
+The content of the feature matrix and of the pattern, in the layout that training passes read fastest. Columns
+that are mostly nonzero, such as embeddings, stay a dense matrix. Of the others, each step has a list of row
+indices for its dense features (those with weights for many labels) and a list of single weights for the
+rest. See `_kernels.mixed_rows` for measurements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,14 @@ from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import padded_width
 from seqlab.structures.chain._kernels import mixed_rows as kernels
+from seqlab.structures.chain._kernels.dense_matrix import add_labelled
+from seqlab.structures.chain.columns import (
+    BLOCK_ENTRIES,
+    count_entries,
+    csr_rows,
+    has_only_ones,
+    sum_squares,
+)
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.utils.threads import run_blocks
 
@@ -25,10 +35,15 @@ Floats = NDArray[np.float64]
 DENSE_SHARE = 0.25
 MIN_DENSE = 2
 N_PARTS = 2  # parts of the steps that threads convert in parallel
+# Share of nonzero entries from which on a column belongs to the dense matrix. On random data with 50 and 300
+# columns and 2 to 60 labels both layouts took the same time at 0.3 to 0.4. Lists of entries that are not all
+# 1 need 20 bytes per entry during the warm start: the lower limit for them saves memory.
+MATRIX_DENSITY, MATRIX_DENSITY_OF_ONES = 0.25, 0.35
+MIN_MATRIX_COLUMNS = 8  # fewer columns are not worth a matrix product
 
 
 class RowArrays(NamedTuple):
-    """Arguments of the kernels, in their order."""
+    """Lists of the features of each step: arguments of the kernels, in their order."""
 
     dense_ptr: NDArray[np.uint32]
     dense_row: NDArray[np.uint32]
@@ -39,12 +54,20 @@ class RowArrays(NamedTuple):
     pair_value: Floats
 
 
+class MatrixColumns(NamedTuple):
+    """Columns that are mostly nonzero: column ``k`` has row ``k`` of the table of dense rows."""
+
+    matrix: Floats  # (n_steps, n_matrix)
+    factors: Floats  # (n_matrix,), of the sums that are added to the rows
+
+
 class MixedRows:
-    """Steps of the training data, split into dense features and single weights.
+    """Steps of the training data, split into a dense matrix, dense features and single weights.
 
     Parameters
     ----------
-    X : CSR matrix of shape (n_steps, n_features)
+    X : CSR matrix or array of shape (n_steps, n_features)
+        An array that is mostly nonzero is used as it is, without a copy.
     pattern : FeaturePattern
         Over labels.
 
@@ -53,42 +76,64 @@ class MixedRows:
     width : int
         Number of labels, padded for vector loops.
     arrays : RowArrays
+    columns : MatrixColumns
     is_unit : bool
-        Whether every value of the data is 1.
+        Whether every value of the lists is 1.
+    has_only_ones : bool
+        Whether every value of the data is 1 or 0.
+    n_entries : int
+        Number of entries of the lists and of the matrix.
     """
 
-    def __init__(
-        self, X: sp.csr_matrix, pattern: FeaturePattern, *, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, X: Any, pattern: FeaturePattern, *, n_jobs: int | None = None) -> None:
         n_labels = pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        plan, self.n_dense = kernels.feature_plan(counts, starts, min_dense(n_labels))
+        in_matrix = choose_matrix_columns(X)
+        plan, row, self.n_dense = kernels.feature_plan(
+            counts, starts, min_dense(n_labels), in_matrix
+        )
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
         self.n_jobs = n_jobs
         self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
-        self.arrays = self._split(X, plan, columns)
+        matrix = _take_columns(X, in_matrix)
+        self.columns = MatrixColumns(matrix, np.ones(matrix.shape[1]))
+        self.arrays = self._split(X, plan, columns, in_matrix)
+        self.has_only_ones = self.is_unit and has_only_ones(matrix)
+        self.n_entries = matrix.size + self.arrays.dense_row.size + self.arrays.pair_weight.size
         # Weight dense_param[k], of a dense feature, is stored at rows.ravel()[dense_place[k]].
-        is_dense = plan < 0
+        is_dense = row >= 0
         self.dense_param = np.flatnonzero(np.repeat(is_dense, counts))
-        row_of_weight = np.repeat(-1 - plan[is_dense], counts[is_dense])
+        row_of_weight = np.repeat(row[is_dense], counts[is_dense])
         self.dense_place = row_of_weight * self.width + columns[self.dense_param]
 
+    @property
+    def n_matrix(self) -> int:
+        """Number of columns of the dense matrix."""
+        return int(self.columns.matrix.shape[1])
+
     def _split(
-        self, X: sp.csr_matrix, plan: NDArray[np.int64], columns: NDArray[np.int32]
+        self,
+        X: Any,
+        plan: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        in_matrix: NDArray[np.bool_],
     ) -> RowArrays:
         n_rows = X.shape[0]
         n_dense, n_pairs = np.zeros((2, n_rows), dtype=np.int64)
+        if not in_matrix.all():
 
-        def count(first: int, last: int) -> None:
-            kernels.count_split(X.indptr, X.indices, plan, first, last, n_dense, n_pairs)
+            def count(first: int, last: int) -> None:
+                for base, part, a, b in _csr_blocks(X, first, last):
+                    kernels.count_split(
+                        part.indptr, part.indices, plan, a, b, n_dense[base:], n_pairs[base:]
+                    )
 
-        self._run_parts(count)
+            self._run_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
-        unit = X.nnz == 0 or bool(X.data.min() == 1.0 and X.data.max() == 1.0)
-        self.is_unit = unit
+        self.is_unit = unit = _lists_have_only_ones(X, in_matrix)
         arrays = RowArrays(
             dense_ptr,
             np.empty(dense_ptr[-1], dtype=np.uint32),
@@ -98,11 +143,15 @@ class MixedRows:
             np.empty(pair_ptr[-1], dtype=np.uint16),
             np.empty(0 if unit else pair_ptr[-1]),
         )
+        if not in_matrix.all():
 
-        def fill(first: int, last: int) -> None:
-            kernels.fill_split(X.indptr, X.indices, X.data, plan, columns, first, last, arrays)
+            def fill(first: int, last: int) -> None:
+                for base, part, a, b in _csr_blocks(X, first, last):
+                    here = arrays._replace(dense_ptr=dense_ptr[base:], pair_ptr=pair_ptr[base:])
+                    entries = part.indptr, part.indices, part.data
+                    kernels.fill_split(*entries, plan, columns, a, b, here)
 
-        self._run_parts(fill)
+            self._run_parts(fill)
         return arrays
 
     def _run_parts(self, function: Callable[[int, int], Any]) -> list[Any]:
@@ -118,12 +167,30 @@ class MixedRows:
         """Copy the weights of dense features to their rows; entries without a weight stay unchanged."""
         rows.reshape(-1)[self.dense_place] = weights[self.dense_param]
 
+    def row_squares(self) -> Floats:
+        """Return the sum of the squares of the feature of each dense row, shape (n_dense,)."""
+        arrays, matrix = self.arrays, self.columns.matrix
+        sums = np.zeros(self.n_dense)
+        sums[: self.n_matrix] = sum_squares(matrix, np.ones(matrix.shape[0]))
+        kernels.add_row_squares(arrays.dense_row, arrays.dense_value, sums)
+        return sums
+
+    def scaled_arrays(self, factors: Floats) -> RowArrays:
+        """Return the arrays with the values of dense features times the factors of their rows."""
+        arrays, scaled = self.arrays, np.empty(self.arrays.dense_row.size)
+        kernels.scale_values(arrays.dense_row, arrays.dense_value, factors, scaled)
+        return arrays._replace(dense_value=scaled)
+
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Return the sum of the features of all steps with their labels, shape (n_weights,)."""
 
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
             kernels.add_gold(self.arrays, codes, step_weights, first, last, rows, weights)
+            if self.n_matrix:
+                by_label = np.zeros((self.n_labels, self.n_matrix))
+                add_labelled(self.columns.matrix, codes, step_weights, first, last, by_label)
+                rows[: self.n_matrix, : self.n_labels] = by_label.T
             weights[self.dense_param] = rows.reshape(-1)[self.dense_place]
             return weights
 
@@ -133,9 +200,57 @@ class MixedRows:
         return total
 
 
+def choose_matrix_columns(X: Any) -> NDArray[np.bool_]:
+    """Return which columns are so full that a matrix product is faster than lists of their entries."""
+    n_steps, n_features = X.shape
+    none = np.zeros(n_features, dtype=bool)
+    n_needed, counts = min(MIN_MATRIX_COLUMNS, n_features), count_entries(X)
+    chosen = counts >= max(MATRIX_DENSITY * n_steps, 1.0)
+    if chosen.sum() >= n_needed and has_only_ones(X):
+        chosen = counts >= max(MATRIX_DENSITY_OF_ONES * n_steps, 1.0)
+    if chosen.sum() < n_needed:
+        return none
+    if (
+        not sp.issparse(X) and 2 * chosen.sum() >= n_features
+    ):  # saves the copy of the chosen columns
+        return ~none
+    return chosen
+
+
 def min_dense(n_labels: int) -> float:
     """Return the number of labels at or above which a feature gets a dense row."""
     return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
+
+
+def _take_columns(X: Any, chosen: NDArray[np.bool_]) -> Floats:
+    """Return the chosen columns as a dense matrix; X itself if it is dense and all are chosen."""
+    if not sp.issparse(X):
+        return X if chosen.all() else np.ascontiguousarray(X[:, chosen])
+    if not chosen.any():
+        return np.empty((0, 0))
+    return np.ascontiguousarray(X[:, np.flatnonzero(chosen)].toarray())
+
+
+def _lists_have_only_ones(X: Any, in_matrix: NDArray[np.bool_]) -> bool:
+    """Return whether every entry of the columns that are not in the matrix is 1."""
+    if in_matrix.all():
+        return True
+    if not in_matrix.any():
+        return has_only_ones(X)
+    return all(
+        bool(np.all(in_matrix[part.indices] | (part.data == 1.0)))
+        for _, part, _, _ in _csr_blocks(X, 0, X.shape[0])
+    )
+
+
+def _csr_blocks(X: Any, first: int, last: int) -> Iterator[tuple[int, sp.csr_matrix, int, int]]:
+    """Yield ``(base, part, a, b)``: rows ``a:b`` of the CSR matrix ``part`` are X[base + a : base + b]."""
+    if sp.issparse(X):
+        yield 0, X, first, last
+        return
+    size = max(BLOCK_ENTRIES // max(X.shape[1], 1), 1)
+    for a, b in pairwise([*range(first, last, size), last]):
+        yield a, csr_rows(X, a, b), 0, b - a
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.uint32]:

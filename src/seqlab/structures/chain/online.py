@@ -54,7 +54,7 @@ class ChainOnlineWeights:
         predicted = np.empty(codes.size, dtype=np.int64)
         updated = np.zeros(self._offsets.size - 1, dtype=bool)
         n_wrong, self.n_steps = perceptron_pass(
-            order, self._offsets, codes, weights, self._rows.arrays,
+            order, self._offsets, codes, weights, self._rows.arrays, self._rows.columns,
             self._now.tables, self._weighted_updates.tables, self._mask, structure.n_labels,
             structure.has_transition, structure.boundary, self.n_steps,
             beam_width, early_update, predicted, updated,

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.structures.chain._kernels import pattern as kernels
+from seqlab.structures.chain._kernels.dense_matrix import add_labelled, count_pairs
+from seqlab.utils.linalg import matmul, transposed_matmul
 
 Floats = NDArray[np.float64]
 # Mark pairs in a bit set up to this number of columns; beyond, it would take more memory than the data.
@@ -48,15 +50,24 @@ class FeaturePattern:
     @classmethod
     def observed(
         cls,
-        X: sp.csr_matrix,
+        X: Any,
         codes: NDArray[np.int64],
         n_columns: int,
         *,
         rows: NDArray[np.int64] | None = None,
         min_count: float = 0,
     ) -> FeaturePattern:
-        """Return the pairs seen in rows of X with the given column codes (negative codes are skipped)."""
+        """Return the pairs seen in rows of X with the given column codes (negative codes are skipped).
+
+        X is CSR or dense; ``rows`` are those that ``codes`` belong to, all if not given.
+        """
         rows = np.arange(X.shape[0]) if rows is None else rows
+        if not sp.issparse(X):
+            counts = np.zeros((n_columns, X.shape[1]), dtype=np.int32)
+            count_pairs(X, rows, codes, counts)
+            features, columns = np.nonzero(max(min_count, 1) <= counts.T)
+            starts = np.searchsorted(features, np.arange(X.shape[1] + 1)).astype(np.int32)
+            return cls(X.shape[1], n_columns, starts, columns.astype(np.int32))
         arrays = X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns
         if min_count <= 1 and n_columns <= MAX_BITS:
             starts, columns = kernels.seen_pairs(*arrays)
@@ -88,11 +99,12 @@ class FeaturePattern:
         shape = (self.n_columns, self.n_features)
         return sp.csc_matrix((weights, self.columns, self.starts), shape=shape, copy=False)
 
-    def scatter(
-        self, X: sp.csr_matrix, residual: Floats, first: int, last: int, out: Floats
-    ) -> None:
-        """Add ``X[first:last]' residual`` to ``out``, for the weights of the pattern."""
-        if self.columns is None:
+    def scatter(self, X: Any, residual: Floats, first: int, last: int, out: Floats) -> None:
+        """Add ``X[first:last]' residual`` to ``out``, for the weights of the pattern; X is CSR or dense."""
+        if not sp.issparse(X):
+            sums = transposed_matmul(X[first:last], residual)
+            out += sums.ravel() if self.columns is None else sums.ravel()[self._places()]
+        elif self.columns is None:
             rows = out.reshape(self.n_features, self.n_columns)
             kernels.scatter_rows(X.indptr, X.indices, X.data, residual, first, last, rows)
         else:
@@ -100,10 +112,21 @@ class FeaturePattern:
                 X.indptr, X.indices, X.data, self.starts, self.columns, residual, first, last, out
             )
 
+    def _places(self) -> NDArray[np.int64]:
+        """Return the place of each weight in the flat matrix of all pairs."""
+        starts, columns = self.explicit()
+        feature = np.repeat(np.arange(self.n_features), np.diff(starts))
+        return feature * self.n_columns + columns
+
     def add_observed(
-        self, X: sp.csr_matrix, codes: NDArray[np.int64], step_weights: Floats, out: Floats
+        self, X: Any, codes: NDArray[np.int64], step_weights: Floats, out: Floats
     ) -> None:
-        """Add the sum of the features of all rows, each with its column, to ``out``."""
+        """Add the sum of the features of all rows, each with its column, to ``out``; X is CSR or dense."""
+        if not sp.issparse(X):
+            sums = np.zeros((self.n_columns, self.n_features))
+            add_labelled(X, codes, step_weights, 0, X.shape[0], sums)
+            out += sums.T.ravel()[self._places()]
+            return
         starts, columns = self.explicit()
         kernels.add_observed(X.indptr, X.indices, X.data, starts, columns, codes, step_weights, out)
 
@@ -118,11 +141,13 @@ class FeaturePattern:
         return out
 
 
-def emit(X: sp.csr_matrix, coef: Any, first: int, last: int) -> Floats:
+def emit(X: Any, coef: Any, first: int, last: int) -> Floats:
     """Return ``X[first:last] @ coef.T``, the scores of these rows, shape (last - first, n_columns).
 
-    ``coef`` is (n_columns, n_features): CSC, or a dense array.
+    X is CSR or dense; ``coef`` is (n_columns, n_features): CSC, or a dense array if X is dense.
     """
+    if not sp.issparse(X):
+        return matmul(X[first:last], np.ascontiguousarray(coef.T, dtype=np.float64))
     out = np.empty((last - first, coef.shape[0]))
     if sp.issparse(coef):
         coef = coef if coef.format == "csc" else coef.tocsc()

@@ -92,13 +92,9 @@ class ChainStochasticPasses:
         def share(count: Floats) -> Floats:
             return 1.0 / (1.0 + DAMPING * self._rate * count / n_groups)
 
-        arrays = rows.arrays
-        unit = arrays.dense_value.size == 0
-        values = np.ones(arrays.dense_row.size) if unit else arrays.dense_value
-        counts = np.bincount(arrays.dense_row, values * values, rows.n_dense)
-        self._row_share = share(counts.astype(np.float64))
-        scaled = values * self._row_share[arrays.dense_row]
-        self._scaled_rows = arrays._replace(dense_value=scaled)
+        self._row_share = share(rows.row_squares())
+        self._scaled_rows = rows.scaled_arrays(self._row_share)
+        self._columns = rows.columns._replace(factors=self._row_share[: rows.n_matrix])
         pairs = label_pairs(self._codes, self._offsets, n_labels)
         seen = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
         shares = share(seen.reshape(n_labels, n_labels).astype(np.float64))
@@ -140,7 +136,8 @@ class ChainStochasticPasses:
         window = np.arange(order.size) // SORT_WINDOW
         order = order[np.lexsort((self._lengths[order], window))]
         self._step, self._scale, total = sgd_pass(
-            order, self._offsets, rows.arrays, self._scaled_rows, self._table.tables, rows.n_labels,
+            order, self._offsets, rows.arrays, self._scaled_rows, self._columns,
+            self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,
             self._codes, self._miss_cost, self._weights,
             self._decay, self._rate, self._step, self._scale,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain.pattern import FeaturePattern
-from seqlab.structures.chain.weights import ChainWeights, as_csr
+from seqlab.structures.chain.weights import ChainWeights
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.bound import BoundChain
@@ -87,7 +87,7 @@ class ChainStructure:
         edge_features: bool = False,
     ) -> ChainStructure:
         """Choose the parameters from the training data (CRFsuite's ``feature.*`` options)."""
-        matrix = as_csr(X).matrix
+        matrix = X.matrix
         pairs = label_pairs(codes, X.offsets, n_labels)
         if all_states:
             state = FeaturePattern(X.n_features, n_labels)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
+from seqlab.structures.chain.columns import csr_rows
 from seqlab.structures.chain.emission import MAX_LABELS, EmissionTable
 from seqlab.structures.chain.pattern import emit
 from seqlab.structures.sources import ScoreSource
@@ -74,12 +75,16 @@ class WeightSource:
         self.n_labels = weights.transitions.shape[0]
         self.edges_vary = weights.edge_coef is not None
         self.start, self.end = weights.start, weights.end
-        self._weights = weights
-        self._matrix = as_csr(X).matrix
+        self._transitions = weights.transitions
+        self._matrix = X.matrix
         self._table: EmissionTable | None = None
-        coef = weights.coef
+        coef, edge_coef = weights.coef, weights.edge_coef
+        if not X.is_sparse:
+            coef, edge_coef = _to_dense(coef), _to_dense(edge_coef)
+        self._coef, self._edge_coef = coef, edge_coef
         if (
             repeated
+            and X.is_sparse
             and sp.issparse(coef)
             and coef.nnz
             and self._matrix.nnz > MIN_ENTRIES_PER_FEATURE * coef.shape[1]
@@ -92,32 +97,30 @@ class WeightSource:
         """Return the score of each label at each step, shape (n_block_steps, n_labels)."""
         if self._table is not None:
             return self._table.emit(block.begin, block.stop)
-        return emit(self._matrix, self._weights.coef, block.begin, block.stop)
+        return emit(self._matrix, self._coef, block.begin, block.stop)
 
     def edge_scores(self, block: SequenceBlock) -> Floats:
         """Return the transition scores; with edge features (n_block_steps, n_labels, n_labels)."""
-        transitions = self._weights.transitions
-        if self._weights.edge_coef is None:
+        transitions = self._transitions
+        if self._edge_coef is None:
             return transitions
-        scores = emit(self._matrix, self._weights.edge_coef, block.begin, block.stop)
+        scores = emit(self._matrix, self._edge_coef, block.begin, block.stop)
         edges = scores.reshape(-1, *transitions.shape)
         edges += transitions
         return edges
 
 
 def as_csr(X: Sequences) -> Sequences:
-    """Return the same sequences with a CSR matrix, which the kernels of the chain need."""
+    """Return the same sequences with a CSR matrix."""
     if X.is_sparse:
         return X
-    return Sequences(sp.csr_matrix(X.matrix), X.offsets, feature_names=X.feature_names)
+    matrix = csr_rows(X.matrix, 0, X.n_steps)
+    return Sequences(matrix, X.offsets, feature_names=X.feature_names)
 
 
-def mean_squares(matrix: sp.csr_matrix) -> Floats:
-    """Return the mean square of the stored values of each column; 1 for an empty column."""
-    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
-    with np.errstate(over="ignore"):
-        sums = np.bincount(matrix.indices, matrix.data**2, matrix.shape[1])
-    return np.where(sums > 0.0, sums / np.maximum(counts, 1), 1.0)
+def _to_dense(coef: Any) -> Any:
+    """Return weights as a Fortran-ordered array, whose transpose matrix products can use as it is."""
+    return np.asfortranarray(coef.toarray(order="F")) if sp.issparse(coef) else coef
 
 
 def chain_scores(source: ScoreSource, block: SequenceBlock) -> ChainScores:

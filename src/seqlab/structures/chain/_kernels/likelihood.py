@@ -18,7 +18,13 @@ from numba import njit
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
-from seqlab.structures.chain._kernels.mixed_rows import emit_mixed, scatter_mixed
+from seqlab.structures.chain._kernels.dense_matrix import add_squares
+from seqlab.structures.chain._kernels.mixed_rows import (
+    add_matrix_scores,
+    emit_mixed,
+    scatter_matrix,
+    scatter_mixed,
+)
 
 
 @njit(nogil=True, cache=True)
@@ -34,11 +40,12 @@ def add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps):
 
 @njit(nogil=True, cache=True)
 def load_group(
-    group, offsets, steps, tables, n_labels, scale, codes, miss_cost, bounds, unary
+    group, offsets, steps, columns, tables, n_labels, scale, codes, miss_cost, bounds, index, unary
 ):  # fmt: skip
     """Write the scores of the chains ``group`` to ``unary``, and the first row of each to ``bounds``.
 
-    State weights are multiplied by ``scale``; boundary scores and costs are added at their steps.
+    State weights are multiplied by ``scale``; boundary scores and costs are added at their steps. ``index``
+    receives the step of each row.
     """
     dense, state, _, start, end = tables
     place = 0
@@ -50,12 +57,18 @@ def load_group(
         emit_mixed(
             steps, dense, state, scale, n_labels, begin, begin + n_steps, unary[place:]
         )  # fmt: skip
+        for t in range(n_steps):
+            index[place + t] = begin + t
+        place += n_steps
+    add_matrix_scores(columns, index, place, dense, unary)
+    for c in range(group.size):
+        place, begin = bounds[c], offsets[group[c]]
+        n_steps = bounds[c + 1] - place
         for j in range(n_labels):
             unary[place, j] += start[j]
             unary[place + n_steps - 1, j] += end[j]
         if miss_cost.size > 0:
             add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps)
-        place += n_steps
 
 
 @njit(nogil=True, cache=True)
@@ -71,12 +84,13 @@ def gold_score(unary, place, pairwise, codes, begin, n_steps):
 
 @njit(nogil=True, cache=True)
 def likelihood_slot(
-    order, offsets, steps, tables, n_labels, codes, miss_cost, sequence_weights,
+    order, offsets, steps, columns, tables, n_labels, codes, miss_cost, sequence_weights,
     curvature, factors, log_z, sums, out_labels, skipped,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
-    ``steps`` is the `RowArrays` of the data, ``tables`` and ``sums`` are `WeightTables`. With ``curvature``
+    ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``tables`` and ``sums`` are
+    `WeightTables`. With ``curvature``
     the diagonal of the Hessian is added instead of the gradient: every marginal ``p`` becomes ``p (1 - p)``
     (transitions keep their expected counts; ``out_labels`` receives the sums over all steps). ``factors`` is
     ``steps`` with the feature values for the sums: those of the data, or their squares for the curvature.
@@ -102,11 +116,13 @@ def likelihood_slot(
             labels_only[a, b] = tables.pairwise[0, a, b]
     pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    index = np.empty(n_rows, dtype=np.int64)
     group_log_z = np.empty(LANES)
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets, steps, tables, n_labels, 1.0, codes, miss_cost, bounds, unary
+            group, offsets, steps, columns, tables, n_labels, 1.0, codes, miss_cost,
+            bounds, index, unary,
         )  # fmt: skip
         if sequence_weights.size > 0:
             for c in range(group.size):
@@ -136,5 +152,9 @@ def likelihood_slot(
             scatter_mixed(
                 factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state, 1.0
             )  # fmt: skip
+        if curvature:
+            add_squares(columns.matrix, index, bounds[group.size], node, sums.dense)
+        else:
+            scatter_matrix(columns, node, index, bounds[group.size], sums.dense)
     fold_products(products, exp_pairwise, sums.pairwise[0])
     return n_skipped

@@ -18,17 +18,18 @@ from numba import njit
 from seqlab.inference.kernels.beam import beam_one, beam_workspace
 from seqlab.inference.kernels.dense import longest
 from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
-from seqlab.structures.chain._kernels.mixed_rows import emit_mixed
+from seqlab.structures.chain._kernels.mixed_rows import add_matrix_scores, emit_mixed
 
 
 @njit(nogil=True, cache=True)
 def perceptron_pass(
-    order, offsets, codes, sequence_weights, steps, now, sums, row_mask, n_labels, has_transition,
+    order, offsets, codes, sequence_weights, steps, columns, now, sums, row_mask, n_labels, has_transition,
     boundary, step, beam_width, early, predicted, updated,
 ):  # fmt: skip
     """Run one pass over the data, updating weights and sums in place.
 
-    ``steps`` is the `RowArrays` of the data, ``now`` and ``sums`` are `WeightTables`. ``row_mask`` is 1 at
+    ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``now`` and ``sums`` are
+    `WeightTables`. ``row_mask`` is 1 at
     the entries of dense rows that are weights. ``beam_width`` 0 means exact. ``predicted`` (n_steps,)
     receives the decoded labels, ``updated`` (n_sequences,) which sequences changed the weights. Returns the
     number of wrong labels and the number of visits so far.
@@ -41,7 +42,7 @@ def perceptron_pass(
     unit = dense_value.size == 0 and pair_value.size == 0
     unary = np.empty((n_rows, width))
     labels = np.empty(n_rows, dtype=np.int64)
-    gold = np.empty(n_rows, dtype=np.int64)
+    gold, index = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
     no_gold = np.empty(0, dtype=np.int64)
     transposed, table = viterbi_workspace(width, n_rows)
     transpose_pairwise(pairwise3[0], transposed)
@@ -51,7 +52,8 @@ def perceptron_pass(
         t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
         emit_mixed(steps, rows, state, 1.0, n_labels, t0, t0 + n_steps, unary)
         for t in range(n_steps):
-            gold[t] = codes[t0 + t]
+            gold[t], index[t] = codes[t0 + t], t0 + t
+        add_matrix_scores(columns, index, n_steps, rows, unary)
         n_done = n_steps
         if beam_width > 0:
             tracked_gold = gold[:n_steps] if early else no_gold
@@ -82,6 +84,12 @@ def perceptron_pass(
                         row_sum[r, y] += sum_change * value * row_mask[r, y]
                         rows[r, z] -= a * value * row_mask[r, z]
                         row_sum[r, z] -= sum_change * value * row_mask[r, z]
+                    for r in range(columns.matrix.shape[1]):
+                        value = a * columns.matrix[t0 + t, r]
+                        rows[r, y] += value * row_mask[r, y]
+                        row_sum[r, y] += step * value * row_mask[r, y]
+                        rows[r, z] -= value * row_mask[r, z]
+                        row_sum[r, z] -= step * value * row_mask[r, z]
                     for k in range(pair_ptr[t0 + t], pair_ptr[t0 + t + 1]):
                         column, p = pair_column[k], pair_weight[k]
                         value = 1.0 if unit else pair_value[k]

@@ -16,18 +16,20 @@ from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
-from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
+from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_mixed
 
 
 @njit(nogil=True, cache=True)
 def sgd_pass(
-    order, offsets, steps, scaled_steps, tables, n_labels, pairwise_rate, boundary, boundary_rate,
+    order, offsets, steps, scaled_steps, columns, tables, n_labels,
+    pairwise_rate, boundary, boundary_rate,
     codes, miss_cost, sequence_weights, decay, rate, step, scale,
 ):  # fmt: skip
     """Visit sequences in the given order; update all weights in place (state weights divided by ``scale``).
 
     ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``scaled_steps`` is ``steps``
-    with the values of dense features times their factors of the learning rate; ``pairwise_rate``
+    with the values of dense features times their factors of the learning rate, ``columns`` the
+    `MatrixColumns` with these factors; ``pairwise_rate``
     (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
 
     Returns the step counter, the new scale and the weighted sum of the log-losses during the pass, infinite
@@ -49,12 +51,14 @@ def sgd_pass(
     exp_transposed = np.zeros((width, width))
     transitions, labels_only = np.zeros((width, width)), np.empty((n_labels, n_labels))
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    index = np.empty(n_rows, dtype=np.int64)
     log_z, gold = np.empty(LANES), np.empty(LANES)
     total = 0.0
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets, steps, tables, n_labels, scale, codes, miss_cost, bounds, unary
+            group, offsets, steps, columns, tables, n_labels, scale, codes, miss_cost,
+            bounds, index, unary,
         )  # fmt: skip
         for a in range(n_labels):
             for b in range(n_labels):
@@ -99,6 +103,7 @@ def sgd_pass(
                 for j in range(n_labels):
                     tables.start[j] += boundary_rate[0, j] * node[place, j]
                     tables.end[j] += boundary_rate[1, j] * node[place + n_steps - 1, j]
+        scatter_matrix(columns, node, index, bounds[group.size], rows)
         for a in range(n_labels):
             for b in range(n_labels):
                 pairwise[a, b] -= rate_now * (transitions[a, b] * pairwise_rate[a, b])
