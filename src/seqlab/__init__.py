@@ -20,6 +20,8 @@ _MODULE_OF_NAME = {
     "HMM": "seqlab.models.hmm",
     "IndependentLabeler": "seqlab.meta.independent",
     "LineFeatures": "seqlab.features.lines",
+    "GraphCRF": "seqlab.models.graphs.graph_crf",
+    "GraphM3N": "seqlab.models.graphs.graph_m3n",
     "LinearChainCRF": "seqlab.models.crf",
     "MEMM": "seqlab.models.combinators",
     "ModelFileError": "seqlab.persistence",

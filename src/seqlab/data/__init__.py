@@ -1,6 +1,7 @@
 """Sequence data: the internal form, labels, tag schemes, phrases, readers and writers."""
 
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError, SeqlabError
+from seqlab.data.graphs import Graph, Graphs
 from seqlab.data.open_close import (
     open_close_mask,
     open_close_to_phrases,
@@ -20,6 +21,8 @@ from seqlab.data.tags import (
 
 __all__ = [
     "SCHEMES",
+    "Graph",
+    "Graphs",
     "InputError",
     "NoLegalLabelingError",
     "NumericalError",

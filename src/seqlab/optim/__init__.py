@@ -1,7 +1,8 @@
 """Solvers, which minimise an objective and do not depend on sequences."""
 
+from seqlab.optim.bundle import Bundle
 from seqlab.optim.lbfgs_solver import lbfgs
 from seqlab.optim.owlqn_solver import owlqn
 from seqlab.optim.state import FitState, Objective
 
-__all__ = ["FitState", "Objective", "lbfgs", "owlqn"]
+__all__ = ["Bundle", "FitState", "Objective", "lbfgs", "owlqn"]

@@ -29,6 +29,8 @@ SAVED_TYPES = {
     "IndependentLabeler": "seqlab.meta.independent.IndependentLabeler",
     "LengthLimit": "seqlab.inference.phrases.constraints.LengthLimit",
     "LineFeatures": "seqlab.features.lines.LineFeatures",
+    "GraphCRF": "seqlab.models.graphs.graph_crf.GraphCRF",
+    "GraphM3N": "seqlab.models.graphs.graph_m3n.GraphM3N",
     "LinearChainCRF": "seqlab.models.crf.LinearChainCRF",
     "LocalModel": "seqlab.models.combinators._history.LocalModel",
     "MEMM": "seqlab.models.combinators.memm.MEMM",

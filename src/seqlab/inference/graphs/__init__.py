@@ -1,6 +1,6 @@
 """Inference on graphs: scores, exact and approximate methods."""
 
-from seqlab.inference.graphs.layout import GraphLayout, check_edges
+from seqlab.inference.graphs.layout import GraphLayout
 from seqlab.inference.graphs.methods import (
     GraphInference,
     GraphMarginals,
@@ -15,6 +15,5 @@ __all__ = [
     "GraphMarginals",
     "GraphScores",
     "RelaxedLabelings",
-    "check_edges",
     "labeling_scores",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.graphs import check_edges
 from seqlab.inference.graphs.elimination import CliqueTree, eliminate
 from seqlab.inference.kernels.forests import breadth_first
 
@@ -178,26 +179,3 @@ class GraphLayout:
         diagonal = np.arange(node.shape[1])
         result[loops[:, None], diagonal, diagonal] = node[self.edges[loops, 0]]
         return result
-
-
-def check_edges(edges: ArrayLike, n_nodes: int, name: str) -> Ints:
-    """Return edges as an int64 array of shape (n_edges, 2); raise `InputError` if a node does not exist."""
-    try:
-        array = np.asarray(edges)
-    except ValueError:  # ragged
-        raise InputError(f"{name} must have two columns, one for each node of an edge") from None
-    if array.size == 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise InputError(f"{name} must have shape (n_edges, 2), got {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} must be integers (numbers of nodes), got entries of type {array.dtype}"
-        )
-    bad = (array < 0) | (array >= n_nodes)
-    if bad.any():
-        e = int(np.argmax(bad.any(axis=1)))
-        raise InputError(
-            f"{name}[{e}] = {array[e].tolist()} names a node that does not exist: there are {n_nodes} nodes"
-        )
-    return np.ascontiguousarray(array, dtype=np.int64)
