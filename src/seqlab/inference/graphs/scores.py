@@ -47,9 +47,9 @@ class GraphScores:
     >>> viterbi(scores)
     Labelings(labels=array([0, 0, 0]), score=array([4.]))
     >>> marginals(scores).node.round(3)
-    array([[0.673, 0.327],
-           [0.57 , 0.43 ],
-           [0.5  , 0.5  ]])
+    array([[0.667, 0.333],
+           [0.572, 0.428],
+           [0.521, 0.479]])
     """
 
     unary: Floats
