@@ -202,6 +202,25 @@ LABELERS = [
         parallel=("fit",),
     ),
     Entry(
+        "SequentialOutputCode",
+        seqlab.SequentialOutputCode(seqlab.LinearChainCRF(c2=0.5, tol=1e-10), random_state=0),
+        weight_is_repetition=True,
+        interruptible=False,
+        parallel=("fit", "predict"),
+    ),
+    Entry(
+        "SequentialOutputCode-cascade",
+        seqlab.SequentialOutputCode(
+            seqlab.StructuredPerceptron(max_iter=3, random_state=0),
+            cascade="auto",
+            cascade_candidates=(0, 2),
+            decoding="hamming",
+            random_state=0,
+        ),
+        interruptible=False,
+        parallel=("fit", "predict"),
+    ),
+    Entry(
         "Tagger",
         seqlab.Tagger(None, seqlab.LinearChainCRF(c2=0.5, tol=1e-10)),
         weight_is_repetition=True,

@@ -29,6 +29,7 @@ _MODULE_OF_NAME = {
     "ProjectionMarkovModel": "seqlab.models.combinators",
     "SNoW": "seqlab.models.classifiers",
     "SequenceVectorizer": "seqlab.features.vectorizer",
+    "SequentialOutputCode": "seqlab.meta.output_code",
     "StackedSequentialLearner": "seqlab.meta.stacked",
     "StructuredPerceptron": "seqlab.models.perceptron",
     "Tagger": "seqlab.meta.tagger",

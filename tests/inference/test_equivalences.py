@@ -206,7 +206,7 @@ def test_beam_stops_early_if_gold_is_not_kept(scores, width):
     full = beam(scores, width)
     for i in range(scores.n_sequences):
         t0, t1 = scores.offsets[i : i + 2].tolist()
-        score, n_done = beam_one(*arrays[:5], t0, t1, gold, *workspace, labels)
+        score, n_done = beam_one(*arrays[:5], t0, t1, gold, False, *workspace, labels)
         if n_done < t1 - t0:
             assert gold[t0 + n_done - 1] not in workspace[0][n_done - 1][: workspace[1][n_done - 1]]
         prefix = ChainScores(
@@ -219,7 +219,7 @@ def test_beam_stops_early_if_gold_is_not_kept(scores, width):
             best = beam(prefix, width)
             assert labels[t0 : t0 + n_done].tolist() == best.labels.tolist()
             assert_allclose(score, best.score[0])
-        kept, n_done = beam_one(*arrays[:5], t0, t1, full.labels, *workspace, labels)
+        kept, n_done = beam_one(*arrays[:5], t0, t1, full.labels, False, *workspace, labels)
         assert n_done == t1 - t0
         assert kept == full.score[i]
 

@@ -239,6 +239,8 @@ def test_temperature_softens_probabilities():
     ("options", "words"),
     [
         ({"early_update": True}, "beam"),
+        ({"keep_gold": True}, "beam"),
+        ({"keep_gold": True, "early_update": True, "beam_width": 2}, "never fall out"),
         ({"early_update": True, "beam_width": 2, "combination": "voted"}, "voted"),
     ],
 )
@@ -286,3 +288,39 @@ def test_an_interrupt_inside_a_pass_keeps_the_last_full_pass(monkeypatch, combin
     if combination == "voted":
         np.testing.assert_array_equal(model.survival_, expected.survival_)
         assert (model.votes_ != expected.votes_).nnz == 0
+
+
+def test_order_zero_labels_each_step_from_its_features_alone():
+    X, y = separable()
+    model = StructuredPerceptron(order=0, random_state=0).fit(X, y)
+    assert not model.transitions_.any()
+    assert not model.start_.any()
+    assert not model.end_.any()
+    alone = [np.concatenate([model.predict([row[None]])[0] for row in x]) for x in X]
+    assert all((a == b).all() for a, b in zip(alone, model.predict(X), strict=True))
+
+
+def test_gold_label_is_kept_in_the_beam():
+    """With a beam of one that keeps the gold label, the search returns it and never updates."""
+    X, codes, _ = example(3)
+    structure = ChainStructure.from_data(X, codes, 3, all_states=True)
+    online = structure.bind(X).online_weights()
+    order = np.arange(len(X))
+    found = online.run_pass(codes, np.ones(len(X)), order, beam_width=1, keep_gold=True)
+    assert (found.predicted == codes).all()
+    assert found.n_wrong == 0
+    online = structure.bind(X).online_weights()
+    widest = online.run_pass(codes, np.ones(len(X)), order, beam_width=3, keep_gold=True)
+    exact = structure.bind(X).online_weights().run_pass(codes, np.ones(len(X)), order)
+    assert (widest.predicted == exact.predicted).all()
+
+
+def test_random_ties_depend_on_the_seed_only():
+    X, y = separable()
+    models = [
+        StructuredPerceptron(ties="random", random_state=seed, max_iter=2, shuffle=False).fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    first, again, other = (sp.csr_matrix(model.coef_).toarray() for model in models)
+    assert (first == again).all()
+    assert (first != other).any()

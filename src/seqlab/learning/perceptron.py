@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +40,10 @@ class Perceptron:
         Labels kept per step in decoding; 0 for exact decoding.
     early_update : bool
         Whether to stop decoding when the gold labeling falls out of the beam.
+    keep_gold : bool
+        Whether the gold labels are always kept in the beam.
+    tie_seed : int or None
+        Seed of the noise that breaks ties in decoding; None: ties go to the lowest label.
     keep_updates : bool
         Whether to keep every update, for a vote of all weight vectors.
 
@@ -60,11 +65,19 @@ class Perceptron:
         random: np.random.RandomState | None = None,
         beam_width: int = 0,
         early_update: bool = False,
+        keep_gold: bool = False,
+        tie_seed: int | None = None,
         keep_updates: bool = False,
     ) -> None:
         self.bound, self.codes, self.weights = bound, codes, weights
         self.tol, self.random = tol, random
-        self.beam_width, self.early_update = beam_width, early_update
+        self.search: dict[str, Any] = {
+            "beam_width": beam_width,
+            "early_update": early_update,
+            "keep_gold": keep_gold,
+        }
+        if tie_seed is not None:
+            self.search["tie_state"] = np.array([tie_seed], dtype=np.uint64)
         self.keep_updates = keep_updates
         self.online = bound.online_weights()
         self.updates: list[tuple[sp.csr_matrix, NDArray[np.int64]]] = []
@@ -87,13 +100,7 @@ class Perceptron:
 
     def _run_pass(self, order: NDArray[np.int64], iteration: int) -> FitState:
         n_before = self.online.n_steps
-        found = self.online.run_pass(
-            self.codes,
-            self.weights,
-            order,
-            beam_width=self.beam_width,
-            early_update=self.early_update,
-        )
+        found = self.online.run_pass(self.codes, self.weights, order, **self.search)
         if not self.online.is_finite():
             raise InputError(f"the weights overflowed in pass {iteration}: scale the features of X")
         if self.keep_updates:

@@ -1,1 +1,1 @@
-"""Meta-estimators: classifiers for single steps, stacking, and features with a labeler as one estimator."""
+"""Meta-estimators: classifiers for single steps, stacking, output codes, features with a labeler as one."""

@@ -54,6 +54,7 @@ class LinearChainLabeler(ChainLabeler):
     min_freq: float
     boundary: bool | str
     edge_features = False
+    order = 1
     n_jobs: int | None
     edge_coef_: Any = None
 
@@ -69,6 +70,7 @@ class LinearChainLabeler(ChainLabeler):
             min_freq=self.min_freq,
             boundary=bool(self.boundary),
             edge_features=self.edge_features,
+            order=self.order,
         )
         return structure.bind(data.X, n_jobs=self.n_jobs)
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from seqlab.data.errors import InputError
@@ -64,6 +64,17 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     early_update : bool, default=False
         With a beam: stop at the step at which the gold label falls out of the beam, and update on the
         prefix, so that every update corrects an actual error.
+    keep_gold : bool, default=False
+        With a beam: always keep the gold label in the beam during training, in addition to the best
+        ``beam_width - 1`` others.
+    order : {0, 1}, default=1
+        With 0 there are no weights for transitions, and none for the first and last label: each step is
+        labelled from its features alone.
+    ties : {"auto", "lowest", "random"}, default="auto"
+        Which of several best labelings is decoded in training: that with the lowest codes, or one at
+        random (from ``random_state``). "auto" is "random" for the columns of a `SequentialOutputCode`,
+        else "lowest". Prefer "random" for two labels and few binary features per step; see the notes.
+        Prediction does not depend on this parameter: there, ties go to the lowest code.
     all_states, all_transitions, min_freq, boundary
         Which parameters exist; see `LinearChainCRF` (``boundary`` is a bool here).
     temperature : float, default=1.0
@@ -116,6 +127,11 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     otherwise it takes the scores as log-potentials of a chain, which is not calibrated: raise ``temperature``
     to make them less extreme. Each pass costs O(T (L^2 + L F)); with a beam of width B, O(T (B L + L F)).
 
+    A difference of two weights that is 0 or 1 after every update never becomes negative. This happens for
+    two labels, one binary feature per step and ties that always go to the first label: if the weights are
+    equal, only steps with the second label are wrong. The average then prefers the second label even if it is
+    rare. With random ties the difference is negative as often as it should be.
+
     References
     ----------
     Collins (2002), *Discriminative training methods for hidden Markov models*. Freund & Schapire (1999),
@@ -138,6 +154,9 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         "tol": [Interval(Real, 0, None, closed="left")],
         "beam_width": [Interval(Integral, 1, None, closed="left"), None],
         "early_update": ["boolean"],
+        "keep_gold": ["boolean"],
+        "order": [Options(Integral, {0, 1})],
+        "ties": [StrOptions({"auto", "random", "lowest"})],
         **STRUCTURE_CONSTRAINTS,
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "shuffle": ["boolean"],
@@ -155,6 +174,9 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         tol: float = 0.0,
         beam_width: int | None = None,
         early_update: bool = False,
+        keep_gold: bool = False,
+        order: int = 1,
+        ties: str = "auto",
         all_states: bool = False,
         all_transitions: bool = False,
         min_freq: float = 0,
@@ -174,6 +196,9 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         self.tol = tol
         self.beam_width = beam_width
         self.early_update = early_update
+        self.keep_gold = keep_gold
+        self.order = order
+        self.ties = ties
         self.all_states = all_states
         self.all_transitions = all_transitions
         self.min_freq = min_freq
@@ -212,6 +237,12 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
     def _learn(self, data: TrainingData) -> FitResult:
         if self.early_update and self.beam_width is None:
             raise InputError("early_update needs a beam: set beam_width")
+        if self.keep_gold and self.beam_width is None:
+            raise InputError("keep_gold needs a beam: set beam_width")
+        if self.early_update and self.keep_gold:
+            raise InputError(
+                "with keep_gold the gold labels never fall out of the beam: do not set early_update"
+            )
         if self.early_update and self.combination == "voted":
             raise InputError("early_update works with 'averaged' or 'last', not with 'voted'")
         bound = self._bind(data)
@@ -224,6 +255,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
             random=random_state if self.shuffle else None,
             beam_width=self.beam_width or 0,
             early_update=self.early_update,
+            keep_gold=self.keep_gold,
+            tie_seed=random_state.randint(np.iinfo(np.int32).max)
+            if self.ties == "random"
+            else None,
             keep_updates=self.combination == "voted",
         )
         online = learner.online

@@ -44,6 +44,7 @@ SAVED_TYPES = {
     "SequenceUnion": "seqlab.features.union.SequenceUnion",
     "SequenceVectorizer": "seqlab.features.vectorizer.vectorizer.SequenceVectorizer",
     "Sequences": "seqlab.data.sequences.Sequences",
+    "SequentialOutputCode": "seqlab.meta.output_code.SequentialOutputCode",
     "StackedSequentialLearner": "seqlab.meta.stacked.StackedSequentialLearner",
     "StepPosteriors": "seqlab.models._posteriors.StepPosteriors",
     "StructuredPerceptron": "seqlab.models.perceptron.StructuredPerceptron",

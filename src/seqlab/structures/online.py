@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+# Ties go to the lowest label.
+NO_TIE_STATE: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
 
 class PassResult(NamedTuple):
@@ -43,8 +45,25 @@ class OnlineWeights(Protocol):
         *,
         beam_width: int = 0,
         early_update: bool = False,
+        keep_gold: bool = False,
+        tie_state: NDArray[np.uint64] = NO_TIE_STATE,
     ) -> PassResult:
-        """Visit the samples in order; add ``weights[i] (phi(gold) - phi(decoded))`` for each wrong one."""
+        """Visit the samples in order; add ``weights[i] (phi(gold) - phi(decoded))`` for each wrong one.
+
+        Parameters
+        ----------
+        codes : array of shape (n_positions,)
+        weights : array of shape (n_samples,)
+        order : array of shape (n_visits,)
+        beam_width : int
+            Labels kept per step; 0 for exact decoding.
+        early_update : bool
+            Whether to stop when the gold label falls out of the beam, and to update on the prefix.
+        keep_gold : bool
+            Whether the gold label is always kept in the beam.
+        tie_state : array of shape (1,) or (0,)
+            State of the generator that breaks ties, changed in place; empty: ties go to the lowest label.
+        """
         ...
 
     def current(self) -> Floats:
@@ -94,10 +113,14 @@ class DenseOnlineWeights:
         *,
         beam_width: int = 0,
         early_update: bool = False,
+        keep_gold: bool = False,
+        tie_state: NDArray[np.uint64] = NO_TIE_STATE,
     ) -> PassResult:
         """Visit the samples in order; see `OnlineWeights`."""
-        if beam_width > 0 or early_update:
+        if beam_width > 0 or early_update or keep_gold:
             raise InputError(f"{type(self._bound).__name__} does not support beam search")
+        if tie_state.size > 0:
+            raise InputError(f"{type(self._bound).__name__} does not support random ties")
         bound = self._bound
         predicted = np.empty(codes.size, dtype=np.int64)
         updated = np.zeros(len(bound.X), dtype=bool)

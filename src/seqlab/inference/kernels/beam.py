@@ -6,8 +6,9 @@ value. Then the best path through the kept labels is found as in exact Viterbi: 
 step to the first, labels from the first to the last, ties to the lexicographically first labeling. With
 ``width = L`` the result is that of exact Viterbi.
 
-If ``gold`` is given, the search stops at the first step at which the gold label is not in the beam, and the
-best *prefix* up to that step is returned: the early update of Collins & Roark (2004).
+If ``gold`` is given, either the search stops at the first step at which the gold label is not in the beam,
+and the best *prefix* up to that step is returned (the early update of Collins & Roark 2004), or the gold
+label is always kept in the beam.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ def beam_one(
     t0: int,
     t1: int,
     gold: Ints,
+    keep_gold: bool,
     kept: Ints,
     n_kept: Ints,
     table: Floats,
@@ -92,7 +94,9 @@ def beam_one(
     Parameters
     ----------
     gold : int array of shape (n_steps,) or (0,)
-        True labels, for early stopping; size 0 for a full search.
+        True labels; size 0 for a search that does not use them.
+    keep_gold : bool
+        Whether the gold label is always kept; if not, the search stops when it is not in the beam.
     kept, n_kept, table, values, candidates
         From `beam_workspace`, which determines the width of the beam.
     labels : int array of shape (n_steps,)
@@ -126,10 +130,11 @@ def beam_one(
         if t == n_steps - 1:
             for j in range(n_labels):
                 values[j] += end[j]
-        n_kept[t] = keep_best(values, n_labels, width, -1, kept[t])
+        forced = gold[t0 + t] if keep_gold else -1
+        n_kept[t] = keep_best(values, n_labels, width, forced, kept[t])
         if n_kept[t] == 0:
             return -np.inf, 0
-        if gold.size > 0:
+        if gold.size > 0 and not keep_gold:
             found = False
             for r in range(n_kept[t]):
                 found = found or kept[t, r] == gold[t0 + t]
@@ -201,6 +206,6 @@ def beam_block(
     no_gold = np.zeros(0, dtype=np.int64)
     for i in range(first, last):
         score[i], _ = beam_one(
-            unary, pairwise3, stride, start, end, offsets[i], offsets[i + 1], no_gold,
+            unary, pairwise3, stride, start, end, offsets[i], offsets[i + 1], no_gold, False,
             kept, n_kept, table, values, candidates, labels,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from seqlab.structures.chain._kernels.perceptron import perceptron_pass
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure
-from seqlab.structures.online import PassResult
+from seqlab.structures.online import NO_TIE_STATE, PassResult
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +48,8 @@ class ChainOnlineWeights:
         *,
         beam_width: int = 0,
         early_update: bool = False,
+        keep_gold: bool = False,
+        tie_state: NDArray[np.uint64] = NO_TIE_STATE,
     ) -> PassResult:
         """Visit the sequences in order; see `OnlineWeights`."""
         structure = self._structure
@@ -57,7 +59,7 @@ class ChainOnlineWeights:
             order, self._offsets, codes, weights, self._rows.arrays, self._rows.columns,
             self._now.tables, self._weighted_updates.tables, self._mask, structure.n_labels,
             structure.has_transition, structure.boundary, self.n_steps,
-            beam_width, early_update, predicted, updated,
+            beam_width, early_update, keep_gold, tie_state, predicted, updated,
         )  # fmt: skip
         return PassResult(n_wrong, predicted, updated)
 

@@ -85,8 +85,12 @@ class ChainStructure:
         min_freq: float = 0,
         boundary: bool = True,
         edge_features: bool = False,
+        order: int = 1,
     ) -> ChainStructure:
-        """Choose the parameters from the training data (CRFsuite's ``feature.*`` options)."""
+        """Choose the parameters from the training data (CRFsuite's ``feature.*`` options).
+
+        With ``order`` 0 there are no weights for transitions and boundaries: steps are independent.
+        """
         matrix = X.matrix
         pairs = label_pairs(codes, X.offsets, n_labels)
         if all_states:
@@ -101,8 +105,9 @@ class ChainStructure:
         # With partly known labels the true labeling may have transitions that were not observed: keep all.
         keep_all = all_transitions or allowed is not None
         has_weight = np.ones_like(counts, dtype=bool) if keep_all else counts >= max(min_freq, 1)
+        has_weight &= order > 0
         index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
-        return cls(n_labels, state, index, boundary, edge)
+        return cls(n_labels, state, index, boundary and order > 0, edge)
 
     def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundChain:
         """Return the structure bound to these data; see `seqlab.structures.BoundStructure`."""

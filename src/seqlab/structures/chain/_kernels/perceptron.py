@@ -3,6 +3,12 @@
 For each sequence in the given order: decode (exactly, or with a beam) under the current weights; if the
 labeling is wrong, ``w += a (phi(x, y) - phi(x, y*))``. With early update (Collins & Roark 2004) the beam
 search stops when the gold label falls out of the beam, and only the prefixes up to that step are compared.
+The gold label can also be kept in the beam at every step.
+
+Ties go to the lowest label, or are broken at random: noise that is smaller than any difference of scores
+that matters is added to the scores of each step. With one binary feature per step and two labels, a fixed
+rule is harmful: the difference of the two weights is then never negative, so that their average prefers one
+label whatever the data are.
 
 Averages are computed lazily: ``u += c a (phi(x, y) - phi(x, y*))`` with ``c`` the number of sequences visited
 before; the mean of the weights after each of ``n`` visits is then ``w - u / n``.
@@ -13,26 +19,58 @@ The time is limited by the latency of reading weight rows (as in emission), then
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 from seqlab.inference.kernels.beam import beam_one, beam_workspace
 from seqlab.inference.kernels.dense import longest
 from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
 from seqlab.structures.chain._kernels.mixed_rows import add_matrix_scores, emit_mixed
 
+# Size of the noise that breaks ties, relative to the largest score of the sequence: far above the rounding
+# errors of scores, far below the differences between scores that are not tied.
+TIE_NOISE = 1e-9
+
+
+@njit(nogil=True, cache=True)
+def next_uniform(state):
+    """Advance the generator splitmix64, whose state is ``state[0]``; return a number in [0, 1)."""
+    state[0] += uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    z = z ^ (z >> uint64(31))
+    return float(z >> uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(nogil=True, cache=True)
+def add_tie_noise(unary, pairwise, start, end, n_steps, n_labels, state):
+    """Add noise to the scores of the first ``n_steps`` steps that decides between equal labelings."""
+    largest = 0.0
+    for t in range(n_steps):
+        for j in range(n_labels):
+            largest = max(largest, abs(unary[t, j]))
+    for i in range(n_labels):
+        largest = max(largest, abs(start[i]), abs(end[i]))
+        for j in range(n_labels):
+            largest = max(largest, abs(pairwise[i, j]))
+    scale = TIE_NOISE * (largest if largest > 0.0 else 1.0)
+    for t in range(n_steps):
+        for j in range(n_labels):
+            unary[t, j] += scale * next_uniform(state)
+
 
 @njit(nogil=True, cache=True)
 def perceptron_pass(
     order, offsets, codes, sequence_weights, steps, columns, now, sums, row_mask, n_labels, has_transition,
-    boundary, step, beam_width, early, predicted, updated,
+    boundary, step, beam_width, early, keep_gold, tie_state, predicted, updated,
 ):  # fmt: skip
     """Run one pass over the data, updating weights and sums in place.
 
     ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``now`` and ``sums`` are
-    `WeightTables`. ``row_mask`` is 1 at
-    the entries of dense rows that are weights. ``beam_width`` 0 means exact. ``predicted`` (n_steps,)
-    receives the decoded labels, ``updated`` (n_sequences,) which sequences changed the weights. Returns the
-    number of wrong labels and the number of visits so far.
+    `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights. ``beam_width`` 0 means
+    exact. ``tie_state`` is the state of the generator that breaks ties, or empty (ties go to the lowest
+    label). ``predicted`` (n_steps,) receives the decoded labels, ``updated`` (n_sequences,) which sequences
+    changed the weights. Returns the number of wrong labels and the number of visits so far.
     """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     rows, state, pairwise3, start, end = now
@@ -54,11 +92,13 @@ def perceptron_pass(
         for t in range(n_steps):
             gold[t], index[t] = codes[t0 + t], t0 + t
         add_matrix_scores(columns, index, n_steps, rows, unary)
+        if tie_state.size > 0:
+            add_tie_noise(unary, pairwise3[0], start, end, n_steps, n_labels, tie_state)
         n_done = n_steps
         if beam_width > 0:
-            tracked_gold = gold[:n_steps] if early else no_gold
+            tracked_gold = gold[:n_steps] if early or keep_gold else no_gold
             _, n_done = beam_one(
-                unary, pairwise3, 0, start, end, 0, n_steps, tracked_gold,
+                unary, pairwise3, 0, start, end, 0, n_steps, tracked_gold, keep_gold,
                 kept, n_kept, beam_table, values, candidates, labels,
             )  # fmt: skip
         else:

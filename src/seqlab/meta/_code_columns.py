@@ -1,0 +1,145 @@
+"""The binary problems of an output code: fitting them, and the probabilities of their bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from seqlab.data.sequences import Sequences
+from seqlab.learning import TrainingData
+from seqlab.meta._cascade import CascadeWindow, cascade_bits
+from seqlab.meta._code_matrix import Bits
+from seqlab.models.base import fit_prepared
+from seqlab.models.chain_labeler import ChainLabeler
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+BITS = np.array([0, 1])
+
+
+class ColumnFitter:
+    """Fits the labelers of the columns.
+
+    Parameters
+    ----------
+    labeler : labeler
+        Not fitted; cloned for every column.
+    window : CascadeWindow
+    rounded : bool
+        Whether cascade features are rounded bits, not probabilities.
+    seeds : int64 array of shape (n_columns, n_seeded)
+        Values of the ``random_state`` parameters of each column's labeler.
+    seeded : list of str
+        Names of these parameters.
+    n_jobs : int or None
+        Threads, through joblib.
+    verbose : int
+    """
+
+    def __init__(
+        self,
+        labeler: Any,
+        window: CascadeWindow,
+        *,
+        rounded: bool,
+        seeds: Ints,
+        seeded: list[str],
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.labeler, self.window, self.rounded = labeler, window, rounded
+        self.seeds, self.seeded = seeds, seeded
+        # Threads: kernels release the interpreter lock, and the data are not copied. A joblib backend
+        # chosen by the user (processes, Dask) takes precedence over this preference.
+        self.parallel = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)
+
+    def fit(
+        self, data: TrainingData, code: Bits, folds: Sequence[tuple[Ints, Ints]] | None = None
+    ) -> list[Any]:
+        """Return the fitted labelers of all columns.
+
+        Parameters
+        ----------
+        data : TrainingData
+        code : array of shape (n_labels, n_columns)
+            Rows in the order of ``data.classes``.
+        folds : list of (train, test), optional
+            Indices of sequences, for cascade features that are out-of-fold predictions; without them the
+            cascade features are predictions for the data on which a column was trained.
+        """
+        n_columns = code.shape[1]
+        if self.window.n_columns == 0:
+            jobs = [delayed(self._fit_column)(data, code, k) for k in range(n_columns)]
+            return list(self.parallel(jobs))
+        bits = np.empty((data.X.n_steps, n_columns))
+        columns = []
+        for k in range(n_columns):
+            extended = data.with_features(self.window.extend(data.X, bits, k))
+            if folds is None:
+                columns.append(self._fit_column(extended, code, k))
+                found = bit_probabilities(columns[-1], extended.X)
+            else:
+                jobs = [delayed(self._fit_fold)(extended, code, k, *fold) for fold in folds]
+                *parts, column = self.parallel(
+                    [*jobs, delayed(self._fit_column)(extended, code, k)]
+                )
+                columns.append(column)
+                found = np.empty(data.X.n_steps)
+                for (_, test), part in zip(folds, parts, strict=True):
+                    found[_steps_of(data.X.offsets, test)] = part
+            bits[:, k] = cascade_bits(found, rounded=self.rounded)
+        return columns
+
+    def _fit_fold(self, data: TrainingData, code: Bits, k: int, train: Ints, test: Ints) -> Floats:
+        """Return the probabilities of the bits of one column, for the test part of a fold."""
+        part = data.part(train)
+        rows = np.searchsorted(data.classes, part.classes)
+        return bit_probabilities(self._fit_column(part, code[rows], k), data.X[test])
+
+    def _fit_column(self, data: TrainingData, code: Bits, k: int) -> Any:
+        """Return the fitted labeler of one column; its only bit if the labels of the data have just one."""
+        if code[:, k].min() == code[:, k].max():
+            return float(code[0, k])
+        labeler = clone(self.labeler)
+        if self.seeded:
+            labeler.set_params(**dict(zip(self.seeded, self.seeds[k].tolist(), strict=True)))
+        bits = code[:, k].astype(np.int64)[data.codes]
+        return fit_prepared(labeler, data.with_labels(bits, BITS))
+
+
+def predict_bits(
+    columns: Sequence[Any], window: CascadeWindow, X: Sequences, *, rounded: bool
+) -> Floats:
+    """Return the probability that each bit is 1, shape (n_steps, n_columns)."""
+    found = np.empty((X.n_steps, len(columns)))
+    bits = found if window.n_columns == 0 or not rounded else np.empty_like(found)
+    for k, column in enumerate(columns):
+        found[:, k] = bit_probabilities(column, window.extend(X, bits, k))
+        if bits is not found:
+            bits[:, k] = cascade_bits(found[:, k], rounded=True)
+    return found
+
+
+def bit_probabilities(column: Any, X: Sequences) -> Floats:
+    """Return the probability that the bit is 1 at each step: the marginals of the labeler.
+
+    A labeler without probabilities predicts 0 or 1.
+    """
+    if isinstance(column, float):
+        return np.full(X.n_steps, column)
+    if X.n_steps == 0:
+        return np.zeros(0)
+    if not hasattr(column, "predict_proba"):
+        return np.concatenate(column.predict(X)).astype(np.float64)
+    if isinstance(column, ChainLabeler):
+        return column._predict_marginals(X)[:, 1]
+    return np.concatenate(column.predict_proba(X))[:, 1]
+
+
+def _steps_of(offsets: Ints, sequences: Ints) -> Ints:
+    return np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in sequences])
