@@ -222,7 +222,8 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         self.estimators_ = self._fit_columns(data, code, fitter, self.cascade_, fold_seed)
 
     def _hold_out(self, data: TrainingData) -> TrainingData:
-        return data  # the validation part only compares cascades; the columns are fitted on all data
+        # The validation part only compares cascades; the columns are fitted on all data.
+        return data
 
     def _new_fitter(self, n_columns: int, random: np.random.RandomState) -> Callable[[int], Any]:
         """Return a function that makes the `ColumnFitter` of a cascade."""
