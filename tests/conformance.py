@@ -94,6 +94,17 @@ LABELERS = [
         weight_is_repetition=True,
         parallel=("fit", "predict"),
     ),
+    Entry("BoostedCRF", seqlab.BoostedCRF(max_iter=10), parallel=("fit", "predict")),
+    Entry(
+        "BoostedCRF-beam",
+        seqlab.BoostedCRF(max_iter=10, beam_width=2),
+        parallel=("fit", "predict"),
+    ),
+    Entry(
+        "BoostedCRF-order-0",
+        seqlab.BoostedCRF(max_iter=10, order=0, leaf_values="least_squares"),
+        parallel=("fit", "predict"),
+    ),
     Entry("StructuredPerceptron", seqlab.StructuredPerceptron(max_iter=5, random_state=0)),
     Entry(
         "StructuredPerceptron-beam",

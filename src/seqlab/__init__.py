@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 logging.getLogger("seqlab").addHandler(logging.NullHandler())
 
 _MODULE_OF_NAME = {
+    "BoostedCRF": "seqlab.models.boosted_crf",
     "ClassifierHMM": "seqlab.models.combinators",
     "HMM": "seqlab.models.hmm",
     "IndependentLabeler": "seqlab.meta.independent",

@@ -6,7 +6,7 @@ of them, or the same X with other labels, to many inner learners.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class TrainingData:
         Sequences of one group stay together when the data are split.
     validation : TrainingData or None
         Held-out sequences for early stopping, with the same classes.
+    derived : dict
+        What learners have computed from X alone, by name. The same X with other labels shares it.
     """
 
     X: Sequences
@@ -49,6 +51,7 @@ class TrainingData:
     is_weighted: bool = False
     groups: NDArray[Any] | None = None
     validation: TrainingData | None = None
+    derived: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_labels(self) -> int:
@@ -61,7 +64,7 @@ class TrainingData:
 
     def with_features(self, X: Sequences) -> TrainingData:
         """Return the same labels with other features."""
-        return replace(self, X=X)
+        return replace(self, X=X, derived={})
 
     def part(self, chosen: NDArray[np.int64], *, keep_classes: bool = False) -> TrainingData:
         """Return the chosen sequences.
@@ -90,7 +93,7 @@ class TrainingData:
         """Return the same steps, split into other sequences; their weights are the means over their steps."""
         X = Sequences(self.X.matrix, offsets, feature_names=self.X.feature_names)
         weights, _ = sequence_weights(self.step_weights, offsets)
-        return replace(self, X=X, sequence_weights=weights, groups=None)
+        return replace(self, X=X, sequence_weights=weights, groups=None, derived={})
 
     @property
     def sample_weight(self) -> Any:

@@ -13,6 +13,7 @@ from seqlab.persistence.errors import ModelFileError
 
 SAVED_TYPES = {
     "BernoulliEmissions": "seqlab.models.hmm._discrete_emissions.BernoulliEmissions",
+    "BoostedCRF": "seqlab.models.boosted_crf.BoostedCRF",
     "BracketFeatures": "seqlab.features.brackets.BracketFeatures",
     "CategoricalEmissions": "seqlab.models.hmm._discrete_emissions.CategoricalEmissions",
     "ChainStructure": "seqlab.structures.chain.structure.ChainStructure",
@@ -52,6 +53,7 @@ SAVED_TYPES = {
     "Tagger": "seqlab.meta.tagger.Tagger",
     "TemperedClassifier": "seqlab.models.classifiers.tempered.TemperedClassifier",
     "Templates": "seqlab.features.templates.templates.Templates",
+    "TreeEnsemble": "seqlab.learning.boosting.ensemble.TreeEnsemble",
     "TypeOrder": "seqlab.inference.phrases.constraints.TypeOrder",
     "Vocabulary": "seqlab.data.vocabulary.Vocabulary",
     "Window": "seqlab.features.window.Window",

@@ -2,15 +2,19 @@
 
 from seqlab.structures.losses import hamming_loss, miss_costs
 from seqlab.structures.online import OnlineWeights
-from seqlab.structures.protocol import BoundStructure, MissCosts, Structure
+from seqlab.structures.pair_sums import PairSums, RowScores
+from seqlab.structures.protocol import BeamOptions, BoundStructure, MissCosts, Structure
 from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
 __all__ = [
+    "BeamOptions",
     "BoundStructure",
     "FunctionSource",
     "KernelSource",
     "MissCosts",
     "OnlineWeights",
+    "PairSums",
+    "RowScores",
     "ScoreSource",
     "Structure",
     "hamming_loss",

@@ -8,7 +8,8 @@ of `BoundStructure`:
 - all learners: `source` and `scores`, block by block;
 - online and margin learners: `argmax`, `loss_augmented_argmax`, `feature_difference`, `joint_features`,
   `squared_norms`;
-- likelihood learners: `expected_features`, `total_features`.
+- likelihood learners: `expected_features`, `total_features`;
+- learners of score functions, such as tree boosting: `add_pair_sums`.
 
 A new structure implements the abstract methods. The other methods have generic versions, which a structure
 may override with faster ones (as the chain does).
@@ -19,6 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +31,12 @@ from seqlab.data.errors import PlacedError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.structures.losses import hamming_loss, miss_costs
 from seqlab.structures.online import DenseOnlineWeights, OnlineWeights
+from seqlab.structures.pair_sums import (
+    PairSums,
+    RowScores,
+    add_block_sums,
+    add_independent_sums,
+)
 from seqlab.structures.sources import ScoreSource
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -56,6 +64,21 @@ class ExpectedFeatures(NamedTuple):
 
     log_z: Floats  # (n_samples,)
     parts: Floats  # (n_parts, n_params)
+
+
+class PairMarginals(NamedTuple):
+    """Marginals of pairs of neighbouring labels of a block, and the log-likelihood of its labels."""
+
+    log_likelihood: Floats  # (n_block_samples,)
+    node: Floats  # (n_block_positions, n_labels)
+    pair: Floats  # (n_block_positions, n_labels, n_labels), from the previous label to the label
+
+
+class BeamOptions(NamedTuple):
+    """Approximate marginals from a beam."""
+
+    width: int
+    keep_gold: bool = True  # whether the gold label always stays in the beam
 
 
 class Marginals(Protocol):
@@ -279,6 +302,76 @@ class BoundStructure(ABC):
 
         run_blocks(run, len(slots), self.n_jobs)
         return ExpectedFeatures(log_z, parts)
+
+    def pair_marginals(
+        self, scores: Any, codes: Codes, beam: BeamOptions | None = None
+    ) -> PairMarginals:
+        """Return the marginals of neighbouring labels of a block, for structures with ordered neighbours.
+
+        Parameters
+        ----------
+        scores : as `scores` returns them
+        codes : array of shape (n_block_positions,)
+            The gold labels.
+        beam : BeamOptions, optional
+            Exact marginals if not given.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no marginals of neighbouring labels")
+
+    def add_pair_sums(
+        self,
+        source: RowScores,
+        codes: Codes,
+        weights: Floats,
+        sums: PairSums,
+        *,
+        beam: BeamOptions | None = None,
+    ) -> Floats:
+        """Add the gradient of the weighted log-likelihood with respect to a table of scores to ``sums``.
+
+        Parameters
+        ----------
+        source : RowScores
+        codes : array of shape (n_positions,)
+        weights : array of shape (n_samples,)
+            Samples of weight 0 add nothing; their log-likelihood is still computed.
+        sums : PairSums
+        beam : BeamOptions, optional
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Log-likelihood of each sample, not weighted.
+        """
+        log_likelihood = np.zeros(len(self.X))
+        tables = sums.scale, sums.gradient, sums.curvature
+        if not source.edges_vary:  # positions are independent in any structure
+            add_independent_sums(
+                source.node, codes, source.rows, weights, self.X.offsets, *tables, log_likelihood
+            )
+            return log_likelihood
+        lock = Lock()  # sums are integers: the order of the blocks does not matter
+
+        def run(first: int, last: int) -> None:
+            block = self.X.block(first, last)
+            gold, steps = codes[block.steps], block.steps
+            try:
+                found = self.pair_marginals(self.scores(source, block), gold, beam)
+            except PlacedError as error:
+                raise error.shifted(first) from None
+            log_likelihood[first:last] = found.log_likelihood
+            with lock:
+                add_block_sums(
+                    found.node, found.pair, gold, source.rows[steps], weights[first:last],
+                    block.offsets, *tables,
+                )  # fmt: skip
+
+        doubles = (2 * self.n_labels + 2) * self.n_labels
+        bounds = block_bounds(
+            self.X.offsets, doubles, block_work=BLOCK_DOUBLES, max_blocks=max(len(self.X), 1)
+        ).tolist()
+        run_blocks(lambda b: run(bounds[b], bounds[b + 1]), len(bounds) - 1, self.n_jobs)
+        return log_likelihood
 
     def online_weights(self) -> OnlineWeights:
         """Return zero weights that a perceptron can train, pass by pass."""

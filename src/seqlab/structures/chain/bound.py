@@ -11,14 +11,30 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import PlacedError
 from seqlab.data.sequences import SequenceBlock, Sequences
-from seqlab.inference import ChainScores, Mask, expected_transitions, pair_marginals, viterbi
+from seqlab.inference import (
+    ChainScores,
+    Mask,
+    beam_pair_marginals,
+    expected_transitions,
+    pair_marginals,
+    path_scores,
+    viterbi,
+)
+from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
 from seqlab.structures.chain.columns import has_only_ones, mean_squares, sum_squares
 from seqlab.structures.chain.fused import FusedPasses
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
-from seqlab.structures.protocol import BoundStructure, ExpectedFeatures, MissCosts
+from seqlab.structures.pair_sums import PairSums, RowScores
+from seqlab.structures.protocol import (
+    BeamOptions,
+    BoundStructure,
+    ExpectedFeatures,
+    MissCosts,
+    PairMarginals,
+)
 from seqlab.structures.sources import ScoreSource
 
 Floats = NDArray[np.float64]
@@ -166,6 +182,40 @@ class BoundChain(BoundStructure):
                             raise error.shifted(a) from None
                         log_z[a:b] = found.log_z
                         self.add_expected_features(found, block, out)
+
+    def pair_marginals(
+        self, scores: ChainScores, codes: Codes, beam: BeamOptions | None = None
+    ) -> PairMarginals:
+        """Return the pair marginals of a block and the log-likelihood of its labels."""
+        if beam is None:
+            log_z, node, pair = pair_marginals(scores)
+        else:
+            gold = codes if beam.keep_gold else None
+            log_z, node, pair = beam_pair_marginals(scores, beam.width, gold)
+        return PairMarginals(path_scores(scores, codes) - log_z, node, pair)
+
+    def add_pair_sums(
+        self,
+        source: RowScores,
+        codes: Codes,
+        weights: Floats,
+        sums: PairSums,
+        *,
+        beam: BeamOptions | None = None,
+    ) -> Floats:
+        """Add the gradient with respect to a table of scores; two labels have a fused kernel."""
+        exact = beam is None or beam.width >= self.n_labels
+        if self.n_labels == 2 and exact and source.edges_vary:
+            log_likelihood = np.empty(len(self.X))
+            exps, shifts = np.empty((source.n_rows, 6)), np.empty((source.n_rows, 2))
+            if exponentials(source.node, source.pair, exps, shifts):
+                add_two_label_sums(
+                    source.node, source.pair, codes, source.rows, weights, self.X.offsets,
+                    0, len(self.X), sums.scale, exps, shifts, sums.gradient, sums.curvature,
+                    log_likelihood,
+                )  # fmt: skip
+                return log_likelihood
+        return super().add_pair_sums(source, codes, weights, sums, beam=None if exact else beam)
 
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the stored values of each weight's feature; None if all are 1."""

@@ -109,6 +109,13 @@ class ChainStructure:
         index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
         return cls(n_labels, state, index, boundary and order > 0, edge)
 
+    @classmethod
+    def without_weights(cls, n_features: int, n_labels: int) -> ChainStructure:
+        """Return a chain without parameters, for scores that come from functions."""
+        none = np.zeros(n_features + 1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+        index = np.full((n_labels, n_labels), -1)
+        return cls(n_labels, FeaturePattern(n_features, n_labels, *none), index, False)
+
     def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundChain:
         """Return the structure bound to these data; see `seqlab.structures.BoundStructure`."""
         # Imported here because that module imports this one.

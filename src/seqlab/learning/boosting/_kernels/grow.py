@@ -1,0 +1,313 @@
+"""Best-first regression trees from histograms, on merged rows.
+
+A node of a tree is a set of rows times a set of *columns* (previous labels). Its statistics are integer
+sums: ``g`` of the gradient and ``h`` of the curvature over its (row, column) cells. The best fit of a
+constant is ``g / (h + l2)``, and a split into parts ``a`` and ``b`` gains ``g_a^2 / (h_a + l2) + g_b^2 /
+(h_b + l2) - g^2 / (h + l2)``. With ``h`` the number of cells this is a least-squares tree, with ``h`` the
+second derivatives a Newton tree.
+
+Splits on features read, for every row of the node, the sums over the columns of the node (kept next to the
+row), so their cost does not depend on the number of columns. The histogram of the larger part is that of the
+node minus that of the smaller part: exact, since sums are integers. A split on the columns leaves the same
+rows in both parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from seqlab.learning.boosting._kernels.splits import (
+    COLUMNS,
+    LEAF,
+    Bools,
+    Floats,
+    Ints,
+    Ints32,
+    add_columns,
+    add_rows,
+    best_column_split,
+    best_feature_split,
+    fill_defaults,
+    sort_by_mean,
+)
+
+# Gain that a split needs, in units of the log-likelihood: less is rounding error.
+MIN_GAIN = 1e-7
+
+
+@njit(nogil=True, cache=True)
+def grow_tree(
+    gradient: Ints,
+    curvature: Ints,
+    scale: float,
+    indptr: Ints32,
+    entries: Ints32,
+    bin_begin: Ints32,
+    default_bin: Ints32,
+    is_categorical: Bools,
+    l2: float,
+    min_curvature: float,
+    max_leaf_nodes: int,
+    max_value: float,
+) -> tuple[Ints32, Ints32, Ints32, Bools, Bools, Floats, Floats, Ints32, Ints, Ints]:
+    """Grow one tree.
+
+    Parameters
+    ----------
+    gradient, curvature : int64 arrays of shape (n_rows, n_columns)
+    scale : float
+        One in fixed point.
+    indptr, entries : int32 arrays
+        The bins of each row, except the default bins.
+    bin_begin, default_bin, is_categorical : arrays over the features
+        Feature ``f`` has the bins ``bin_begin[f]:bin_begin[f + 1]``.
+    l2, min_curvature : float
+    max_leaf_nodes : int
+    max_value : float
+        Limit of the absolute value of a leaf.
+
+    Returns
+    -------
+    feature, place, child : int32 arrays of shape (n_nodes,)
+        The split of each node: feature, number of bins on the left and the left child; the right child
+        is the next node.
+    goes_left : boolean array of shape (n_nodes, n_most_categories)
+        For splits on categorical features: the bins that go left.
+    member : boolean array of shape (n_nodes, n_columns)
+        The columns of each node.
+    value, gain : arrays of shape (n_nodes,)
+    rows, begin, stop : arrays
+        Node ``i`` holds the rows ``rows[begin[i]:stop[i]]``, if it is a leaf.
+    """
+    n_rows, n_columns = gradient.shape
+    n_features, n_bins = default_bin.size, bin_begin[-1]
+    max_nodes = 2 * max_leaf_nodes - 1
+    penalty, min_h = l2 * scale, max(min_curvature * scale, 1.0)
+    least_gain = MIN_GAIN * scale
+
+    n_most = 1
+    for f in range(n_features):
+        if is_categorical[f]:
+            n_most = max(n_most, bin_begin[f + 1] - bin_begin[f])
+    feature = np.full(max_nodes, LEAF, dtype=np.int32)
+    place, child = np.zeros(max_nodes, dtype=np.int32), np.zeros(max_nodes, dtype=np.int32)
+    goes_left = np.zeros((max_nodes, n_most), dtype=np.bool_)
+    member = np.zeros((max_nodes, n_columns), dtype=np.bool_)
+    value, gain = np.zeros(max_nodes), np.zeros(max_nodes)
+    begin, stop = np.zeros(max_nodes, dtype=np.int64), np.zeros(max_nodes, dtype=np.int64)
+    node_g, node_h = np.zeros(max_nodes, dtype=np.int64), np.zeros(max_nodes, dtype=np.int64)
+    slot = np.zeros(max_nodes, dtype=np.int64)
+    order = np.zeros(max(n_columns, n_most), dtype=np.int64)
+    means = np.zeros(max(n_columns, n_most))
+
+    bins = np.zeros((max_leaf_nodes, n_bins, 2), dtype=np.int64)
+    columns = np.zeros((max_leaf_nodes, n_columns, 2), dtype=np.int64)
+    rows = np.arange(n_rows).astype(np.int32)
+    row_g, row_h = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
+    moved, moved_g, moved_h = rows.copy(), row_g.copy(), row_h.copy()
+    for row in range(n_rows):
+        for c in range(n_columns):
+            row_g[row] += gradient[row, c]
+            row_h[row] += curvature[row, c]
+        node_g[0] += row_g[row]
+        node_h[0] += row_h[row]
+    n_used = n_rows  # of the arrays of rows
+    stop[0] = n_rows
+    member[0] = True
+    add_rows(indptr, entries, rows, row_g, row_h, 0, n_rows, bins[0])
+    fill_defaults(bin_begin, default_bin, node_g[0], node_h[0], bins[0])
+    if n_columns > 1:
+        add_columns(gradient, curvature, rows, 0, n_rows, member[0], columns[0])
+
+    n_nodes, n_leaves, node = 1, 1, 0
+    first_new, last_new = 0, 1  # nodes whose best split is not known yet
+    while True:
+        for i in range(first_new, last_new):
+            if n_leaves == max_leaf_nodes:
+                break
+            gain[i], feature_i, place_i = best_feature_split(
+                bins[slot[i]],
+                bin_begin,
+                is_categorical,
+                node_g[i],
+                node_h[i],
+                penalty,
+                min_h,
+                order,
+                means,
+            )
+            if n_columns > 1:
+                other, at = best_column_split(
+                    columns[slot[i]], node_g[i], node_h[i], penalty, min_h, order, means
+                )
+                if other > gain[i]:
+                    gain[i], feature_i, place_i = other, COLUMNS, at
+            place[i] = place_i
+            child[i] = feature_i  # until the node is split
+        if n_leaves == max_leaf_nodes:
+            break
+        node, best = -1, least_gain
+        for i in range(n_nodes):
+            if feature[i] == LEAF and gain[i] > best:
+                node, best = i, gain[i]
+        if node < 0:
+            break
+
+        f, left, right = child[node], n_nodes, n_nodes + 1
+        n_nodes, n_leaves = n_nodes + 2, n_leaves + 1
+        feature[node], child[node] = f, left
+        a, b = begin[node], stop[node]
+        member[left], member[right] = member[node], member[node]
+        if f == COLUMNS:
+            sort_by_mean(columns[slot[node]], order, means)
+            is_left = np.zeros(n_columns, dtype=np.bool_)
+            for r in range(place[node]):
+                is_left[order[r]] = True
+            # Columns without data in this node go right.
+            for c in range(n_columns):
+                member[left, c] = member[node, c] and is_left[c]
+                member[right, c] = member[node, c] and not is_left[c]
+            n_more = b - a
+            if n_used + n_more > rows.size:
+                size = max(2 * rows.size, n_used + n_more)
+                rows, row_g, row_h = (
+                    extended(rows, size),
+                    extended(row_g, size),
+                    extended(row_h, size),
+                )
+            begin[left], stop[left] = a, b
+            begin[right], stop[right] = n_used, n_used + n_more
+            for p in range(a, b):
+                g, h, row = 0, 0, rows[p]
+                for c in range(n_columns):
+                    if member[left, c]:
+                        g += gradient[row, c]
+                        h += curvature[row, c]
+                q = n_used + p - a
+                rows[q], row_g[q], row_h[q] = row, row_g[p] - g, row_h[p] - h
+                row_g[p], row_h[p] = g, h
+                node_g[left] += g
+                node_h[left] += h
+            n_used += n_more
+        else:
+            first_bin = bin_begin[f]
+            if is_categorical[f]:
+                sort_by_mean(bins[slot[node], first_bin : bin_begin[f + 1]], order, means)
+                for r in range(place[node]):
+                    goes_left[node, order[r]] = True
+            else:
+                for r in range(min(place[node], n_most)):
+                    goes_left[node, r] = True
+            default = default_bin[f]
+            n_left, n_right = 0, 0
+            for p in range(a, b):
+                row, found = rows[p], default
+                for e in range(indptr[row], indptr[row + 1]):
+                    if first_bin <= entries[e] < bin_begin[f + 1]:
+                        found = entries[e]
+                        break
+                if is_categorical[f]:
+                    to_left = goes_left[node, found - first_bin]
+                else:
+                    to_left = found - first_bin < place[node]
+                if to_left:
+                    q = a + n_left
+                    rows[q], row_g[q], row_h[q] = row, row_g[p], row_h[p]
+                    node_g[left] += row_g[q]
+                    node_h[left] += row_h[q]
+                    n_left += 1
+                else:
+                    moved[n_right], moved_g[n_right], moved_h[n_right] = row, row_g[p], row_h[p]
+                    n_right += 1
+            begin[left], stop[left] = a, a + n_left
+            begin[right], stop[right] = a + n_left, b
+            for q in range(n_right):
+                p = a + n_left + q
+                rows[p], row_g[p], row_h[p] = moved[q], moved_g[q], moved_h[q]
+        node_g[right], node_h[right] = node_g[node] - node_g[left], node_h[node] - node_h[left]
+
+        first_new, last_new = left, n_nodes
+        if n_leaves == max_leaf_nodes:
+            break
+        # The part with fewer rows is summed, the other one is the difference.
+        small = left if stop[left] - begin[left] <= stop[right] - begin[right] else right
+        large = left + right - small
+        slot[small], slot[large] = n_leaves - 1, slot[node]
+        small_bins, large_bins = bins[slot[small]], bins[slot[large]]
+        add_rows(indptr, entries, rows, row_g, row_h, begin[small], stop[small], small_bins)
+        fill_defaults(bin_begin, default_bin, node_g[small], node_h[small], small_bins)
+        for k in range(n_bins):
+            large_bins[k, 0] -= small_bins[k, 0]
+            large_bins[k, 1] -= small_bins[k, 1]
+        if n_columns > 1:
+            small_columns, large_columns = columns[slot[small]], columns[slot[large]]
+            if f == COLUMNS:
+                for c in range(n_columns):
+                    if member[small, c]:
+                        small_columns[c] = large_columns[c]
+                        large_columns[c] = 0
+            else:
+                add_columns(
+                    gradient,
+                    curvature,
+                    rows,
+                    begin[small],
+                    stop[small],
+                    member[small],
+                    small_columns,
+                )
+                for c in range(n_columns):
+                    large_columns[c, 0] -= small_columns[c, 0]
+                    large_columns[c, 1] -= small_columns[c, 1]
+
+    for i in range(n_nodes):
+        if feature[i] == LEAF:
+            child[i], place[i], gain[i] = 0, 0, 0.0
+            step = float(node_g[i]) / (float(node_h[i]) + penalty) if node_h[i] > 0 else 0.0
+            value[i] = min(max(step, -max_value), max_value)
+        else:
+            gain[i] /= scale
+    return (
+        feature[:n_nodes].copy(), place[:n_nodes].copy(), child[:n_nodes].copy(),
+        goes_left[:n_nodes].copy(), member[:n_nodes].copy(), value[:n_nodes].copy(),
+        gain[:n_nodes].copy(), rows, begin[:n_nodes].copy(), stop[:n_nodes].copy(),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def extended(array: Any, size: int) -> Any:
+    """Return a longer copy of an array."""
+    longer = np.empty(size, dtype=array.dtype)
+    longer[: array.size] = array
+    return longer
+
+
+@njit(nogil=True, cache=True)
+def add_leaves(
+    feature: Ints32,
+    member: Bools,
+    value: Floats,
+    rows: Ints32,
+    begin: Ints,
+    stop: Ints,
+    factor: float,
+    node: Floats,
+    pair: Floats,
+) -> None:
+    """Add ``factor`` times the value of each leaf to its cells of ``node`` (n_rows,) or ``pair``."""
+    n_columns = member.shape[1]
+    for i in range(feature.size):
+        if feature[i] != LEAF:
+            continue
+        change = factor * value[i]
+        if member[i].all():
+            for p in range(begin[i], stop[i]):
+                node[rows[p]] += change
+        else:
+            for p in range(begin[i], stop[i]):
+                for c in range(n_columns):
+                    if member[i, c]:
+                        pair[rows[p], c] += change

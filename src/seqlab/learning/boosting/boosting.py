@@ -1,0 +1,191 @@
+"""Gradient tree boosting of a structured model (TreeCRF: Dietterich, Ashenfelter & Bulatov 2004).
+
+The score of label ``k`` after label ``c`` at step ``t`` is a sum of regression trees, ``F_k(c, x_t)``, and
+
+    log P(y | x) = sum_t F_{y_t}(y_{t-1}, x_t) - log Z(x)
+
+Each round computes the gradient ``[y_{t-1} = c, y_t = k] - P(y_{t-1} = c, y_t = k | x)`` of the
+log-likelihood with respect to all scores, fits one tree per label to it and adds the trees, multiplied by
+the learning rate. If the likelihood falls, the step is halved until it does not: the objective never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import NumericalError
+from seqlab.learning.boosting.growers import TreeGrower
+from seqlab.optim import FitState
+from seqlab.structures import BeamOptions, BoundStructure, PairSums, RowScores
+from seqlab.utils.threads import run_blocks
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+# Halvings of a step before boosting gives up: the trees then point uphill only within rounding errors.
+MAX_HALVINGS = 20
+# Rounds that a step with a beam is compared with: with more, a bad step is noticed later.
+BEAM_MEMORY = 5
+
+
+class Boosting:
+    """Rounds of tree boosting.
+
+    Parameters
+    ----------
+    bound : BoundStructure
+        The structure, bound to the training data.
+    grower : TreeGrower
+    codes : array of shape (n_steps,)
+        Gold labels.
+    weights : array of shape (n_samples,)
+    has_pairs : bool, default=True
+        Whether scores depend on the previous label; if not, steps are independent.
+    learning_rate : float, default=1.0
+        Factor of the trees.
+    newton : bool, default=True
+        Whether trees are fitted to gradients divided by second derivatives, or to gradients alone.
+    tol : float, default=0.0
+        Training stops if a round decreases the objective by less than this proportion.
+    beam : BeamOptions, optional
+        Approximate marginals.
+    held_out : boolean array of shape (n_samples,), optional
+        Samples that are not trained on; training stops when their likelihood no longer rises.
+    patience : int, default=5
+        Number of rounds without improvement on the held-out samples before training stops.
+
+    Attributes
+    ----------
+    rounds : list of (float, list of trees)
+        Step and trees, one per label, of each round.
+    """
+
+    def __init__(
+        self,
+        bound: BoundStructure,
+        grower: TreeGrower,
+        codes: Codes,
+        weights: Floats,
+        *,
+        has_pairs: bool = True,
+        learning_rate: float = 1.0,
+        newton: bool = True,
+        tol: float = 0.0,
+        beam: BeamOptions | None = None,
+        held_out: NDArray[np.bool_] | None = None,
+        patience: int = 5,
+    ) -> None:
+        self.bound, self.grower, self.codes = bound, grower, codes
+        self.weights = weights if held_out is None else np.where(held_out, 0.0, weights)
+        self._held_out_weights = None if held_out is None else np.where(held_out, weights, 0.0)
+        self.learning_rate, self.tol, self.beam, self.patience = learning_rate, tol, beam, patience
+        # A beam makes the objective jump when other labels enter it: compare with the largest of the last
+        # rounds (a non-monotone line search, Grippo, Lampariello & Lucidi 1986).
+        self._memory = 1 if beam is None else BEAM_MEMORY
+        self.rounds: list[tuple[float, list[Any]]] = []
+        self.scores = RowScores(
+            grower.row_of_step, grower.n_rows, bound.n_labels, has_pairs=has_pairs
+        )
+        step_weights = np.repeat(self.weights, bound.X.lengths)
+        self._total_weight = float(step_weights.sum())
+        self.sums = PairSums(self.scores, self._total_weight, with_curvature=newton)
+        self._counts = None if newton else self._count_cells(step_weights)
+
+    def _count_cells(self, step_weights: Floats) -> NDArray[np.int64]:
+        """Return the weight of each cell (row, column), in fixed point: the curvature of least squares."""
+        shape = self.sums.gradient.shape[1:]
+        counts = np.zeros(shape, dtype=np.int64)
+        fixed = (step_weights * self.sums.scale + 0.5).astype(np.int64)
+        rows, is_first = self.scores.rows, np.zeros(step_weights.size, dtype=np.bool_)
+        offsets, lengths = self.bound.X.offsets, self.bound.X.lengths
+        is_first[offsets[:-1][lengths > 0]] = True
+        if shape[1] == 1:
+            np.add.at(counts[:, 0], rows, fixed)
+        else:
+            np.add.at(counts[:, -1], rows[is_first], fixed[is_first])
+            inner = np.zeros(shape[0], dtype=np.int64)
+            np.add.at(inner, rows[~is_first], fixed[~is_first])
+            counts[:, :-1] = inner[:, None]
+        return counts
+
+    def states(self) -> Iterator[FitState]:
+        """Yield a state after each round; its point is the number of rounds to keep."""
+        objective, held_out = self._evaluate()
+        if (
+            self.beam is not None
+        ):  # scores are equal, so the beam is arbitrary: take the exact objective
+            objective = float(self._total_weight * np.log(self.bound.n_labels))
+        values, best, best_round = [objective], held_out, 0
+        while True:
+            reference = max(values[-self._memory :])
+            trees = self._grow()
+            step, objective, held_out = self._take_step(trees, reference)
+            if step == 0.0:
+                info = {"step": 0.0} if held_out is None else {"step": 0.0, "held_out": held_out}
+                yield FitState(len(self.rounds), values[-1], converged=True, info=info)
+                return
+            self.rounds.append((step, trees))
+            values.append(objective)
+            n_rounds, info = len(self.rounds), {"step": step}
+            earlier = values[max(len(values) - 1 - self._memory, 0)]
+            is_slow = earlier - objective <= self.tol * abs(earlier)
+            converged, keep = is_slow and n_rounds >= self._memory, n_rounds
+            if held_out is not None:
+                info["held_out"] = held_out
+                if best is None or held_out < best:
+                    best, best_round = held_out, n_rounds
+                keep = best_round
+                converged = converged or n_rounds - best_round >= self.patience
+            yield FitState(keep, objective, converged=converged, info=info)
+
+    def _take_step(self, trees: list[Any], reference: float) -> tuple[float, float, float | None]:
+        """Add trees, with a step that does not raise the objective above ``reference``.
+
+        Returns the step (0 if there is none), the objective and that of the held-out samples.
+        """
+        step = self.learning_rate
+        self._add(trees, step)
+        objective, held_out = self._evaluate()
+        for _ in range(MAX_HALVINGS):
+            if objective <= reference:
+                return step, objective, held_out
+            step *= 0.5
+            self._add(trees, -step)
+            objective, held_out = self._evaluate()
+        if objective <= reference:
+            return step, objective, held_out
+        self._add(trees, -step)
+        return 0.0, *self._evaluate()
+
+    def _evaluate(self) -> tuple[float, float | None]:
+        """Compute gradient and objective at the current scores; also the objective of held-out samples."""
+        self.sums.clear()
+        log_likelihood = self.bound.add_pair_sums(
+            self.scores, self.codes, self.weights, self.sums, beam=self.beam
+        )
+        if not np.isfinite(log_likelihood).all():
+            bad = int(np.argmin(np.isfinite(log_likelihood)))
+            raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
+        objective = -float((self.weights * log_likelihood).sum())
+        if self._held_out_weights is None:
+            return objective, None
+        return objective, -float((self._held_out_weights * log_likelihood).sum())
+
+    def _grow(self) -> list[Any]:
+        """Grow one tree per label from the current gradient."""
+        sums, grower = self.sums, self.grower
+
+        def grow(label: int) -> Any:
+            curvature = sums.curvature[label] if self._counts is None else self._counts
+            return grower.grow(sums.gradient[label], curvature, sums.scale)
+
+        return run_blocks(grow, self.bound.n_labels, self.bound.n_jobs)
+
+    def _add(self, trees: list[Any], factor: float) -> None:
+        node, pair = self.scores.node, self.scores.pair
+        for label, tree in enumerate(trees):
+            tree.add_to(factor, node[label], pair[label])

@@ -1,0 +1,217 @@
+"""TreeEnsemble: the fitted trees as plain arrays, which can be checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.data.errors import InputError
+from seqlab.learning.boosting._kernels.predict import add_trees
+from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
+from seqlab.learning.boosting.binned import MAX_BINS, Bins
+from seqlab.learning.boosting.growers import GrownTree
+
+Floats = NDArray[np.float64]
+
+
+class TreeEnsemble:
+    """Sums of regression trees, one sum per label.
+
+    The nodes of all trees are stacked; children have higher numbers than their parents. Tree ``i`` belongs to
+    label ``i % n_labels``.
+
+    Parameters
+    ----------
+    n_labels, n_features : int
+    has_pairs : bool
+        Whether trees may split on the previous label.
+    tree_offsets : int64 array of shape (n_trees + 1,)
+        First node of each tree.
+    feature : int32 array of shape (n_nodes,)
+        Feature of the split; -1 for a leaf, -2 for a split on the previous label.
+    threshold : array of shape (n_nodes,)
+        Values up to the threshold go left.
+    child : int32 array of shape (n_nodes,)
+        The left child, counted from the first node of the tree; the right child is the next node.
+    value : array of shape (n_nodes,)
+        Value of a leaf; 0 at other nodes.
+    gain : array of shape (n_nodes,)
+        Decrease of the loss by the split, according to its quadratic model.
+    label_set : int32 array of shape (n_nodes,)
+        Row of ``label_sets``: the previous labels of a leaf; -1 for all.
+    label_sets : uint8 array of shape (n_sets, n_bytes)
+        Sets of previous labels, as bits; the last element stands for "no previous label".
+    category_set, category_sets : int32 array of shape (n_nodes,), uint8 array of shape (n_sets, 32)
+        The categories that go left, for splits on categorical features.
+    """
+
+    _ARRAYS = {
+        "tree_offsets": np.int64,
+        "feature": np.int32,
+        "threshold": np.float64,
+        "child": np.int32,
+        "value": np.float64,
+        "label_set": np.int32,
+        "label_sets": np.uint8,
+        "category_set": np.int32,
+        "category_sets": np.uint8,
+        "gain": np.float64,
+    }
+
+    tree_offsets: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: Floats
+    child: NDArray[np.int32]
+    value: Floats
+    label_set: NDArray[np.int32]
+    label_sets: NDArray[np.uint8]
+    category_set: NDArray[np.int32]
+    category_sets: NDArray[np.uint8]
+    gain: Floats
+
+    def __init__(self, n_labels: int, n_features: int, has_pairs: bool, **arrays: Any) -> None:
+        self.n_labels = n_labels
+        self.n_features = n_features
+        self.has_pairs = has_pairs
+        for name in self._ARRAYS:
+            setattr(self, name, arrays[name])
+        self.check()
+
+    @classmethod
+    def from_rounds(
+        cls,
+        rounds: list[tuple[float, list[GrownTree]]],
+        bins: Bins,
+        n_labels: int,
+        *,
+        has_pairs: bool,
+    ) -> TreeEnsemble:
+        """Collect the trees of boosting; the step of a round is multiplied into the values."""
+        trees = [(step, tree) for step, of_labels in rounds for tree in of_labels]
+        sizes = [tree.feature.size for _, tree in trees]
+
+        def stack(name: str, empty: Any) -> Any:
+            return np.concatenate([empty, *(getattr(tree, name) for _, tree in trees)])
+
+        feature = stack("feature", np.zeros(0, dtype=np.int32))
+        place = stack("place", np.zeros(0, dtype=np.int32))
+        steps = np.repeat([step for step, _ in trees] or [0.0], sizes or [0])
+        member = stack("member", np.zeros((0, n_labels + 1 if has_pairs else 1), dtype=np.bool_))
+        is_part = (feature == LEAF) & ~member.all(axis=1)
+        is_split = feature >= 0
+        threshold = np.zeros(feature.size)
+        ordered = is_split.copy()
+        ordered[is_split] = ~bins.is_categorical[feature[is_split]]
+        threshold[ordered] = bins.upper[bins.begin[feature[ordered]] + place[ordered] - 1]
+        by_category = is_split & ~ordered
+        sets = np.zeros((int(by_category.sum()), MAX_BINS + 1), dtype=np.bool_)
+        if by_category.any():
+            goes_left = [row for _, tree in trees for row in tree.goes_left]
+            for i, at in enumerate(np.flatnonzero(by_category)):
+                begin = bins.begin[feature[at]]
+                left = np.flatnonzero(goes_left[at])
+                sets[i, bins.upper[begin + left].astype(np.int64)] = True
+        return cls(
+            n_labels,
+            bins.n_features,
+            has_pairs,
+            tree_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            feature=feature,
+            threshold=threshold,
+            child=stack("child", np.zeros(0, dtype=np.int32)),
+            value=stack("value", np.zeros(0)) * steps,
+            label_set=np.where(is_part, np.cumsum(is_part) - 1, -1).astype(np.int32),
+            label_sets=np.packbits(member[is_part], axis=1),
+            category_set=np.where(by_category, np.cumsum(by_category) - 1, -1).astype(np.int32),
+            category_sets=np.packbits(sets, axis=1),
+            gain=stack("gain", np.zeros(0)) * steps,
+        )
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return int(self.tree_offsets.size - 1)
+
+    def check(self) -> None:
+        """Raise `InputError` if the arrays do not describe trees: the compiled loops do not check them."""
+        for name, dtype in self._ARRAYS.items():
+            array, n_axes = getattr(self, name), 2 if name in ("label_sets", "category_sets") else 1
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != n_axes:
+                raise InputError(
+                    f"{name} of the trees must be a {n_axes}-D array of {dtype.__name__}"
+                )
+        n_nodes, offsets = self.feature.size, self.tree_offsets
+        sizes = np.diff(offsets)
+        problem = ""
+        if offsets.size == 0 or offsets[0] != 0 or offsets[-1] != n_nodes or np.any(sizes < 1):
+            problem = "tree_offsets do not divide the nodes into trees"
+        elif any(
+            getattr(self, name).size != n_nodes
+            for name in ("threshold", "child", "value", "label_set", "category_set", "gain")
+        ):
+            problem = "the arrays of the nodes have different sizes"
+        elif self.n_labels < 1 or self.n_trees % self.n_labels:
+            problem = "the number of trees is not a multiple of the number of labels"
+        else:
+            problem = self._find_bad_node(sizes)
+        if problem:
+            raise InputError(f"the trees are invalid: {problem}")
+
+    def _find_bad_node(self, sizes: NDArray[np.int64]) -> str:
+        feature, child = self.feature, self.child.astype(np.int64)
+        place = np.arange(feature.size) - np.repeat(self.tree_offsets[:-1], sizes)
+        size = np.repeat(sizes, sizes)
+        splits = feature != LEAF
+        if np.any((feature < COLUMNS) | (feature >= self.n_features)):
+            return "a node splits on a feature that does not exist"
+        if not self.has_pairs and np.any(feature == COLUMNS):
+            return "a tree without previous labels splits on them"
+        # Children behind their parents: a walk always ends.
+        if np.any(splits & ((child <= place) | (child + 1 >= size))):
+            return "a child of a node is outside the tree or before its parent"
+        n_columns = self.n_labels + 1 if self.has_pairs else 1
+        for name, n_elements in (("label_set", n_columns), ("category_set", MAX_BINS + 1)):
+            index, sets = getattr(self, name), getattr(self, name + "s")
+            if sets.shape[1] != -(-n_elements // 8):
+                return f"{name}s has rows of {sets.shape[1]} bytes"
+            if np.any((index < -1) | (index >= sets.shape[0])):
+                return f"a node has a {name} that does not exist"
+        if not self.has_pairs and np.any(self.label_set >= 0):
+            return "a tree without previous labels has a set of them"
+        if not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
+            return "a value is not finite"
+        return ""
+
+    def add_scores(
+        self, indptr: Any, indices: Any, data: Floats, node: Floats, pair: Floats
+    ) -> None:
+        """Add the scores of the rows of a CSR matrix.
+
+        Parameters
+        ----------
+        indptr, indices : int32 arrays
+        data : array
+        node : array of shape (n_labels, n_rows)
+        pair : array of shape (n_labels, n_rows, n_labels + 1), or with 0 columns without pairs
+        """
+        add_trees(
+            self.tree_offsets, self.feature, self.threshold, self.child, self.value, self.label_set,
+            self.label_sets, self.category_set, self.category_sets, self.n_features,
+            indptr, indices, data, node, pair,
+        )  # fmt: skip
+
+    def importances(self) -> tuple[Floats, float]:
+        """Return the summed gains of the splits on each feature, and on the previous label."""
+        is_split = self.feature >= 0
+        sums = np.zeros(self.n_features)
+        np.add.at(sums, self.feature[is_split], self.gain[is_split])
+        return sums, float(self.gain[self.feature == COLUMNS].sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.check()

@@ -1,0 +1,337 @@
+"""BoostedCRF: a conditional random field whose scores are sums of regression trees (TreeCRF)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from seqlab.data.errors import InputError
+from seqlab.data.sequences import SequenceBlock, Sequences
+from seqlab.inference import ChainScores, Mask, beam, beam_marginals, marginals, viterbi
+from seqlab.learning import FitResult, TrainingData, run_fit
+from seqlab.learning.boosting import BinnedRows, Boosting, FeatureTreeGrower, TreeEnsemble
+from seqlab.learning.boosting.binned import take_rows, unique_rows
+from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
+from seqlab.structures import BeamOptions, RowScores
+from seqlab.structures.chain import ChainStructure, chain_scores
+
+# Limit of the absolute value of a leaf, before the learning rate. It matters if the curvature of a leaf is
+# almost zero: a rare label that the model already excludes.
+MAX_LEAF_VALUE = 4.0
+
+
+def _decodes_exactly(self: BoostedCRF) -> bool:
+    return self.beam_width is None
+
+
+class BoostedCRF(DistributionMixin, ChainLabeler):
+    """Conditional random field with regression trees, trained by gradient boosting (TreeCRF).
+
+    The score of label ``k`` after label ``c`` at step ``t`` is a sum of trees that split on the features of
+    the step and on the previous label::
+
+        p(y | x) = exp(sum_t F_{y_t}(y_{t-1}, x_t)) / Z(x)
+
+    Each round computes the gradient of the log-likelihood with respect to all scores, fits one tree per
+    label to it, and adds the trees to the scores. The trees find conjunctions of features, and of features
+    with the previous label, which a linear CRF has to be given as features.
+
+    Parameters
+    ----------
+    max_leaf_nodes : int, default=20
+        Maximum number of leaves of a tree; trees grow best-first. More leaves allow larger conjunctions.
+    learning_rate : float, default=0.3
+        Factor of every tree. A smaller rate needs more rounds, and is often more accurate.
+    order : {0, 1}, default=1
+        1 for a chain; 0 for a model without previous labels: boosted softmax regression, step by step.
+    beam_width : int or None, default=None
+        Labels kept per step, in training and in prediction; None for exact marginals. Saves time if there
+        are many labels. With a beam the model has no `predict_nbest`, `decision_function` and
+        `sequence_log_proba`.
+    keep_gold : bool, default=True
+        With a beam: whether the gold label always stays in the beam during training.
+    leaf_values : {"newton", "least_squares"}, default="newton"
+        Whether trees are fitted to gradients divided by second derivatives, or to the gradients
+        alone, as in the original algorithm. The latter needs larger learning rates.
+    l2_regularization : float, default=1.0
+        Added to the second derivative of every leaf: larger values make leaves with little data smaller.
+        Not used with "least_squares".
+    max_iter : int, default=50
+        Maximum number of rounds.
+    tol : float, default=1e-4
+        Training stops if a round decreases the objective by less than this proportion.
+    early_stopping : bool, default=False
+        Whether to hold out sequences, to stop when their likelihood no longer rises, and to keep the rounds
+        up to the best one.
+    validation_fraction : float, default=0.1
+        Proportion of sequences that are held out for early stopping.
+    n_iter_no_change : int, default=5
+        Rounds without improvement on the held-out sequences before training stops.
+    categorical_features : array-like of int or bool, optional
+        Features (indices, or a mask) whose values are categories, whole numbers from 0 to 254: a split
+        sends any set of them to one side. Strings and dicts become binary features and need no declaration.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out sequences.
+    n_jobs : int, default=None
+        Number of threads; the result is bitwise identical for any number.
+    verbose : bool, default=False
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+    trees_ : TreeEnsemble
+        The trees, as arrays.
+    feature_importances_ : array of shape (n_features,)
+        Proportion of the total gain of all splits that is due to each feature. The rest, up to 1, is
+        ``previous_label_importance_``.
+    previous_label_importance_ : float
+        Proportion of the total gain that is due to splits on the previous label.
+    n_iter_ : int
+        Number of rounds.
+    converged_ : bool
+        Whether training stopped before ``max_iter``.
+    history_ : dict of str to list
+        iteration, objective (negative log-likelihood), seconds, step (the learning rate after
+        backtracking) and, with early stopping, held_out (the objective of the held-out sequences).
+
+    See Also
+    --------
+    LinearChainCRF : linear scores; faster for many sparse features.
+
+    Notes
+    -----
+    If the trees of a round raise the objective, their step is halved until they do not: the objective
+    never rises (with a beam: not above the largest of the last five rounds).
+
+    Steps with equal features are merged. With U distinct rows, T steps, L labels and a depth D of the
+    trees, a round takes O(T L^2 + D U L (A + L)) time for A active features per step, and O(U L^2) memory.
+    A numeric feature is divided into at most 255 bins. Sums over the data are kept in fixed point, so that
+    merged rows and threads do not change a bit of the result.
+
+    References
+    ----------
+    Dietterich, T., Hao, G. & Ashenfelter, A. (2008). Gradient tree boosting for training conditional random
+    fields. Journal of Machine Learning Research 9.
+
+    Examples
+    --------
+    A label that depends on two features together, which a linear model cannot express:
+
+    >>> import numpy as np
+    >>> from seqlab import BoostedCRF, LinearChainCRF
+    >>> random = np.random.default_rng(0)
+    >>> X = [random.integers(0, 2, size=(5, 2)) for _ in range(40)]
+    >>> y = [(x[:, 0] ^ x[:, 1]).tolist() for x in X]
+    >>> BoostedCRF(max_leaf_nodes=4).fit(X, y).score(X, y)
+    1.0
+    >>> LinearChainCRF().fit(X, y).score(X, y) < 0.7
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "order": [Interval(Integral, 0, 1, closed="both")],
+        "beam_width": [Interval(Integral, 1, None, closed="left"), None],
+        "keep_gold": ["boolean"],
+        "leaf_values": [StrOptions({"newton", "least_squares"})],
+        "l2_regularization": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": ["array-like", None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        max_leaf_nodes: int = 20,
+        learning_rate: float = 0.3,
+        order: int = 1,
+        beam_width: int | None = None,
+        keep_gold: bool = True,
+        leaf_values: str = "newton",
+        l2_regularization: float = 1.0,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        categorical_features: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.max_leaf_nodes = max_leaf_nodes
+        self.learning_rate = learning_rate
+        self.order = order
+        self.beam_width = beam_width
+        self.keep_gold = keep_gold
+        self.leaf_values = leaf_values
+        self.l2_regularization = l2_regularization
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None) -> BoostedCRF:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X, y, lengths : see `LinearChainCRF.fit`
+        sample_weight : array of shape (n_sequences,), optional
+            Factor of the log-likelihood of each sequence.
+        """
+        return self._fit(X, y, sample_weight, lengths)
+
+    def _learn(self, data: TrainingData) -> FitResult:
+        if self.order == 0 and self.beam_width is not None:
+            raise InputError("a model of order 0 has no beam: set beam_width=None or order=1")
+        structure = ChainStructure.without_weights(data.X.n_features, data.n_labels)
+        bound = structure.bind(data.X, n_jobs=self.n_jobs)
+        rows = self._bin(data)
+        newton = self.leaf_values == "newton"
+        grower = FeatureTreeGrower(
+            rows,
+            max_leaf_nodes=self.max_leaf_nodes,
+            l2=self.l2_regularization if newton else 0.0,
+            max_value=MAX_LEAF_VALUE,
+        )
+        beam = None
+        if self.beam_width is not None and self.beam_width < data.n_labels:
+            beam = BeamOptions(self.beam_width, self.keep_gold)
+        learner = Boosting(
+            bound,
+            grower,
+            data.codes,
+            data.sequence_weights,
+            has_pairs=self.order == 1,
+            learning_rate=self.learning_rate,
+            newton=newton,
+            tol=self.tol,
+            beam=beam,
+            held_out=self._held_out(len(data.X)),
+            patience=self.n_iter_no_change,
+        )
+        result = run_fit(
+            learner.states(),
+            title=type(self).__name__,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+            unit="rounds",
+            can_warn=False,  # the number of rounds is a means of regularisation
+        )
+        self.trees_ = TreeEnsemble.from_rounds(
+            learner.rounds[: result.state.point],
+            rows.bins,
+            data.n_labels,
+            has_pairs=self.order == 1,
+        )
+        result.report_to(self)
+        return result
+
+    def _bin(self, data: TrainingData) -> BinnedRows:
+        """Return the distinct rows; fits on the same X share them."""
+        categorical = self._categorical(data.X.n_features)
+        key = ("binned rows", *categorical)
+        if key not in data.derived:
+            data.derived[key] = BinnedRows.from_sequences(data.X, categorical)
+        return data.derived[key]
+
+    def _categorical(self, n_features: int) -> list[int]:
+        """Return the indices of the categorical features."""
+        if self.categorical_features is None:
+            return []
+        given = np.asarray(self.categorical_features)
+        if given.dtype == np.bool_ and given.shape == (n_features,):
+            return np.flatnonzero(given).tolist()
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise InputError(
+                f"categorical_features must be indices of features, or a mask of shape ({n_features},)"
+            )
+        outside = (given < 0) | (given >= n_features)
+        if outside.any():
+            raise InputError(
+                f"categorical_features has the index {given[outside][0]}, but X has {n_features} features"
+            )
+        return np.unique(given).tolist()
+
+    def _held_out(self, n_sequences: int) -> NDArray[np.bool_] | None:
+        if not self.early_stopping:
+            return None
+        n_held_out = max(1, round(self.validation_fraction * n_sequences))
+        if n_held_out >= n_sequences:
+            raise InputError("early_stopping needs at least two sequences")
+        chosen = check_random_state(self.random_state).permutation(n_sequences)[:n_held_out]
+        held_out = np.zeros(n_sequences, dtype=np.bool_)
+        held_out[chosen] = True
+        return held_out
+
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
+        part = sp.csr_matrix(block.matrix[block.steps])
+        rows, first = unique_rows(part.indptr, part.indices, part.data)
+        indptr, indices, values = take_rows(first, part.indptr, part.indices, part.data)
+        has_pairs = self.trees_.has_pairs
+        source = RowScores(rows, first.size, self.classes_.size, has_pairs=has_pairs)
+        self.trees_.add_scores(indptr, indices, values, source.node, source.pair)
+        local = Sequences.from_checked(part, block.offsets.copy())
+        return chain_scores(source, local.block(0, len(block)))
+
+    def _pairwise_per_step(self) -> bool:
+        return self.trees_.has_pairs
+
+    def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
+        def decode(scores: ChainScores, local: Mask | None, _: slice) -> NDArray[np.int64]:
+            if self.beam_width is None:
+                return viterbi(scores, mask=local).labels
+            return beam(scores, self.beam_width, mask=local).labels
+
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self._run(X, decode, mask)])
+
+    def _predict_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
+        def node(scores: ChainScores, local: Mask | None, _: slice) -> NDArray[np.float64]:
+            if self.beam_width is None:
+                return marginals(scores, mask=local).node
+            return beam_marginals(scores, self.beam_width, mask=local).node
+
+        return np.concatenate([np.zeros((0, self.classes_.size)), *self._run(X, node, mask)])
+
+    predict_nbest = available_if(_decodes_exactly)(ChainLabeler.predict_nbest)
+    decision_function = available_if(_decodes_exactly)(ChainLabeler.decision_function)
+    sequence_log_proba = available_if(_decodes_exactly)(DistributionMixin.sequence_log_proba)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Proportion of the total gain that is due to each feature."""
+        return self._importances()[0]
+
+    @property
+    def previous_label_importance_(self) -> float:
+        """Proportion of the total gain that is due to the previous label."""
+        return self._importances()[1]
+
+    def _importances(self) -> tuple[NDArray[np.float64], float]:
+        features, previous = self.trees_.importances()
+        total = float(features.sum()) + previous
+        return (features / total, previous / total) if total > 0.0 else (features, previous)
