@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,16 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, beam, beam_marginals, marginals, viterbi
-from seqlab.learning import FitResult, TrainingData, run_fit
+from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.learning.boosting import BinnedRows, Boosting, FeatureTreeGrower, TreeEnsemble
 from seqlab.learning.boosting.binned import take_rows, unique_rows
+from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.structures import BeamOptions, RowScores
 from seqlab.structures.chain import ChainStructure, chain_scores
@@ -68,18 +69,22 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         Maximum number of rounds.
     tol : float, default=1e-4
         Training stops if a round decreases the objective by less than this proportion.
-    early_stopping : bool, default=False
-        Whether to hold out sequences, to stop when their likelihood no longer rises, and to keep the rounds
-        up to the best one.
-    validation_fraction : float, default=0.1
-        Proportion of sequences that are held out for early stopping.
-    n_iter_no_change : int, default=5
-        Rounds without improvement on the held-out sequences before training stops.
     categorical_features : array-like of int or bool, optional
         Features (indices, or a mask) whose values are categories, whole numbers from 0 to 254: a split
         sends any set of them to one side. Strings and dicts become binary features and need no declaration.
+    max_seconds : float or None, default=None
+        Training stops after the round in which this time is exceeded, with a warning.
+    validation_fraction : float or None, default=None
+        Proportion of the sequences that is held out for early stopping: training stops if their token
+        accuracy has not improved for ``n_iter_no_change`` rounds, and the rounds up to the best one are
+        kept. `fit` also accepts held-out sequences.
+    n_iter_no_change : int, default=5
+        With early stopping: number of rounds without improvement after which training stops.
+    callback : callable or None, default=None
+        Called after every round with a `seqlab.learning.FitProgress`; training stops if it returns True.
+        `seqlab.save` leaves it out.
     random_state : int, RandomState instance or None, default=None
-        Draws the held-out sequences.
+        Chooses the sequences to hold out.
     n_jobs : int, default=None
         Number of threads; the result is bitwise identical for any number.
     verbose : bool, default=False
@@ -101,7 +106,11 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         Whether training stopped before ``max_iter``.
     history_ : dict of str to list
         iteration, objective (negative log-likelihood), seconds, step (the learning rate after
-        backtracking) and, with early stopping, held_out (the objective of the held-out sequences).
+        backtracking) and, with early stopping, validation_score.
+    best_iteration_ : int or None
+        With early stopping: the last round that is kept.
+    best_validation_score_ : float or None
+        Its token accuracy on the held-out sequences.
 
     See Also
     --------
@@ -147,11 +156,9 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         "l2_regularization": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": ["array-like", None],
-        "random_state": ["random_state"],
+        **LIMIT_CONSTRAINTS,
+        **EARLY_STOPPING_CONSTRAINTS,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -168,10 +175,11 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         l2_regularization: float = 1.0,
         max_iter: int = 50,
         tol: float = 1e-4,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
         categorical_features: Any = None,
+        max_seconds: float | None = None,
+        validation_fraction: float | None = None,
+        n_iter_no_change: int = 5,
+        callback: Callable[[FitProgress], Any] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -185,25 +193,35 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         self.l2_regularization = l2_regularization
         self.max_iter = max_iter
         self.tol = tol
-        self.early_stopping = early_stopping
+        self.categorical_features = categorical_features
+        self.max_seconds = max_seconds
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
+        self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, lengths: Any = None) -> BoostedCRF:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> BoostedCRF:
         """Grow the trees.
 
         Parameters
         ----------
-        X, y, lengths : see `LinearChainCRF.fit`
+        X, y, lengths, X_val, y_val : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,), optional
             Factor of the log-likelihood of each sequence.
         """
-        return self._fit(X, y, sample_weight, lengths)
+        return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
     def _learn(self, data: TrainingData) -> FitResult:
         if self.order == 0 and self.beam_width is not None:
@@ -231,25 +249,15 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
             newton=newton,
             tol=self.tol,
             beam=beam,
-            held_out=self._held_out(len(data.X)),
-            patience=self.n_iter_no_change,
         )
-        result = run_fit(
-            learner.states(),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
-            verbose=self.verbose,
-            unit="rounds",
-            can_warn=False,  # the number of rounds is a means of regularisation
-        )
-        self.trees_ = TreeEnsemble.from_rounds(
-            learner.rounds[: result.state.point],
-            rows.bins,
-            data.n_labels,
-            has_pairs=self.order == 1,
-        )
-        result.report_to(self)
-        return result
+
+        def store(n_rounds: int) -> None:
+            self.trees_ = TreeEnsemble.from_rounds(
+                learner.rounds[:n_rounds], rows.bins, data.n_labels, has_pairs=self.order == 1
+            )
+
+        # The number of rounds is a means of regularisation: no warning if max_iter is reached.
+        return self._train(learner.states(), data, store, can_warn=False, unit="rounds")
 
     def _bin(self, data: TrainingData) -> BinnedRows:
         """Return the distinct rows; fits on the same X share them."""
@@ -277,16 +285,13 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
             )
         return np.unique(given).tolist()
 
-    def _held_out(self, n_sequences: int) -> NDArray[np.bool_] | None:
-        if not self.early_stopping:
-            return None
-        n_held_out = max(1, round(self.validation_fraction * n_sequences))
-        if n_held_out >= n_sequences:
-            raise InputError("early_stopping needs at least two sequences")
-        chosen = check_random_state(self.random_state).permutation(n_sequences)[:n_held_out]
-        held_out = np.zeros(n_sequences, dtype=np.bool_)
-        held_out[chosen] = True
-        return held_out
+    def _check_state(self) -> None:
+        if hasattr(self, "trees_"):
+            trees = self.trees_
+            if not isinstance(trees, TreeEnsemble):
+                raise InputError("trees_ is not a TreeEnsemble")
+            if (trees.n_labels, trees.n_features) != (self.classes_.size, self.n_features_in_):
+                raise InputError("trees_ has other numbers of labels or features than the model")
 
     def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         part = sp.csr_matrix(block.matrix[block.steps])

@@ -1,4 +1,4 @@
-"""Rounds of boosting: monotone objective, constant trees, merged rows, a beam, held-out samples."""
+"""Rounds of boosting: monotone objective, constant trees, merged rows, a beam."""
 
 from __future__ import annotations
 
@@ -96,25 +96,6 @@ def test_a_beam_needs_no_monotone_objective_but_does_not_diverge():
     assert values[0] <= first
     assert max(values) <= first
     assert values[-1] < 0.6 * first
-
-
-def test_held_out_samples_are_not_trained_on():
-    held_out = np.arange(30) % 3 == 0
-    options = {"held_out": held_out, "lengths": (6,) * 30, "patience": 3, "learning_rate": 0.3}
-    boosting = learner(**options)
-    states = states_of(boosting)
-    assert states[-1].converged
-    assert len(states) == states[-1].point + 3 > 4
-    values = [state.info["held_out"] for state in states]
-    assert states[-1].point == 1 + int(np.argmin(values))
-    # Other labels of the held-out samples give the same trees.
-    other = learner(**options)
-    other.codes = np.where(np.repeat(held_out, other.bound.X.lengths), 0, other.codes)
-    assert not np.array_equal(other.codes, boosting.codes)
-    list(islice(other.states(), 3))
-    for (_, trees), (_, other_trees) in zip(boosting.rounds, other.rounds, strict=False):
-        for a, b in zip(trees, other_trees, strict=True):
-            np.testing.assert_array_equal(a.value, b.value)
 
 
 def test_training_stops_at_tol():

@@ -53,10 +53,6 @@ class Boosting:
         Training stops if a round decreases the objective by less than this proportion.
     beam : BeamOptions, optional
         Approximate marginals.
-    held_out : boolean array of shape (n_samples,), optional
-        Samples that are not trained on; training stops when their likelihood no longer rises.
-    patience : int, default=5
-        Number of rounds without improvement on the held-out samples before training stops.
 
     Attributes
     ----------
@@ -76,13 +72,9 @@ class Boosting:
         newton: bool = True,
         tol: float = 0.0,
         beam: BeamOptions | None = None,
-        held_out: NDArray[np.bool_] | None = None,
-        patience: int = 5,
     ) -> None:
-        self.bound, self.grower, self.codes = bound, grower, codes
-        self.weights = weights if held_out is None else np.where(held_out, 0.0, weights)
-        self._held_out_weights = None if held_out is None else np.where(held_out, weights, 0.0)
-        self.learning_rate, self.tol, self.beam, self.patience = learning_rate, tol, beam, patience
+        self.bound, self.grower, self.codes, self.weights = bound, grower, codes, weights
+        self.learning_rate, self.tol, self.beam = learning_rate, tol, beam
         # A beam makes the objective jump when other labels enter it: compare with the largest of the last
         # rounds (a non-monotone line search, Grippo, Lampariello & Lucidi 1986).
         self._memory = 1 if beam is None else BEAM_MEMORY
@@ -113,56 +105,48 @@ class Boosting:
         return counts
 
     def states(self) -> Iterator[FitState]:
-        """Yield a state after each round; its point is the number of rounds to keep."""
-        objective, held_out = self._evaluate()
+        """Yield a state after each round; its point is the number of rounds."""
+        objective = self._evaluate()
         if (
             self.beam is not None
         ):  # scores are equal, so the beam is arbitrary: take the exact objective
             objective = float(self._total_weight * np.log(self.bound.n_labels))
-        values, best, best_round = [objective], held_out, 0
+        values = [objective]
         while True:
-            reference = max(values[-self._memory :])
             trees = self._grow()
-            step, objective, held_out = self._take_step(trees, reference)
+            step, objective = self._take_step(trees, max(values[-self._memory :]))
             if step == 0.0:
-                info = {"step": 0.0} if held_out is None else {"step": 0.0, "held_out": held_out}
-                yield FitState(len(self.rounds), values[-1], converged=True, info=info)
+                yield FitState(len(self.rounds), values[-1], converged=True, info={"step": 0.0})
                 return
             self.rounds.append((step, trees))
             values.append(objective)
-            n_rounds, info = len(self.rounds), {"step": step}
-            earlier = values[max(len(values) - 1 - self._memory, 0)]
+            n_rounds = len(self.rounds)
+            earlier = values[max(n_rounds - self._memory, 0)]
             is_slow = earlier - objective <= self.tol * abs(earlier)
-            converged, keep = is_slow and n_rounds >= self._memory, n_rounds
-            if held_out is not None:
-                info["held_out"] = held_out
-                if best is None or held_out < best:
-                    best, best_round = held_out, n_rounds
-                keep = best_round
-                converged = converged or n_rounds - best_round >= self.patience
-            yield FitState(keep, objective, converged=converged, info=info)
+            converged = is_slow and n_rounds >= self._memory
+            yield FitState(n_rounds, objective, converged=converged, info={"step": step})
 
-    def _take_step(self, trees: list[Any], reference: float) -> tuple[float, float, float | None]:
+    def _take_step(self, trees: list[Any], reference: float) -> tuple[float, float]:
         """Add trees, with a step that does not raise the objective above ``reference``.
 
-        Returns the step (0 if there is none), the objective and that of the held-out samples.
+        Returns the step (0 if there is none) and the objective.
         """
         step = self.learning_rate
         self._add(trees, step)
-        objective, held_out = self._evaluate()
+        objective = self._evaluate()
         for _ in range(MAX_HALVINGS):
             if objective <= reference:
-                return step, objective, held_out
+                return step, objective
             step *= 0.5
             self._add(trees, -step)
-            objective, held_out = self._evaluate()
+            objective = self._evaluate()
         if objective <= reference:
-            return step, objective, held_out
+            return step, objective
         self._add(trees, -step)
-        return 0.0, *self._evaluate()
+        return 0.0, reference
 
-    def _evaluate(self) -> tuple[float, float | None]:
-        """Compute gradient and objective at the current scores; also the objective of held-out samples."""
+    def _evaluate(self) -> float:
+        """Compute the gradient at the current scores; return the objective."""
         self.sums.clear()
         log_likelihood = self.bound.add_pair_sums(
             self.scores, self.codes, self.weights, self.sums, beam=self.beam
@@ -170,10 +154,7 @@ class Boosting:
         if not np.isfinite(log_likelihood).all():
             bad = int(np.argmin(np.isfinite(log_likelihood)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
-        objective = -float((self.weights * log_likelihood).sum())
-        if self._held_out_weights is None:
-            return objective, None
-        return objective, -float((self._held_out_weights * log_likelihood).sum())
+        return -float((self.weights * log_likelihood).sum())
 
     def _grow(self) -> list[Any]:
         """Grow one tree per label from the current gradient."""

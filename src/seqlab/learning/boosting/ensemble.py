@@ -77,7 +77,7 @@ class TreeEnsemble:
         self.has_pairs = has_pairs
         for name in self._ARRAYS:
             setattr(self, name, arrays[name])
-        self.check()
+        self._check_state()
 
     @classmethod
     def from_rounds(
@@ -134,7 +134,7 @@ class TreeEnsemble:
         """Number of trees."""
         return int(self.tree_offsets.size - 1)
 
-    def check(self) -> None:
+    def _check_state(self) -> None:
         """Raise `InputError` if the arrays do not describe trees: the compiled loops do not check them."""
         for name, dtype in self._ARRAYS.items():
             array, n_axes = getattr(self, name), 2 if name in ("label_sets", "category_sets") else 1
@@ -208,10 +208,3 @@ class TreeEnsemble:
         sums = np.zeros(self.n_features)
         np.add.at(sums, self.feature[is_split], self.gain[is_split])
         return sums, float(self.gain[self.feature == COLUMNS].sum())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(self.__dict__)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.check()
