@@ -65,6 +65,7 @@ class GenericChain(BoundChain):
     """A chain that uses the generic code instead of the fused passes."""
 
     expected_features = BoundStructure.expected_features
+    observed_features = BoundStructure.observed_features
     total_features = BoundStructure.total_features
 
 
@@ -77,7 +78,10 @@ def fused_and_generic(objective, X=None, **changes):
     costs = None if term.costs is None else term.costs.costs
     for kind in (BoundChain, GenericChain):
         bound = kind(options["structure"], X, n_jobs=changes.get("n_jobs"))
-        data = Likelihood(bound, options["codes"], options["weights"], miss_cost=costs)
+        allowed = None if term.partial is None else term.partial.allowed
+        data = Likelihood(
+            bound, options["codes"], options["weights"], allowed=allowed, miss_cost=costs
+        )
         penalised = objective.penalised if "structure" not in changes else None
         yield PenalisedObjective(data, objective.c2, penalised=penalised)
 
@@ -105,10 +109,10 @@ def by_enumeration(objective, w):
             if term.costs is not None:
                 value += term.costs.costs[steps][np.array(y) != codes].sum()
             every.append(value)
-            if term.allowed is None:
+            if term.partial is None:
                 agrees = np.array_equal(y, codes)
             else:
-                agrees = term.allowed[steps][np.arange(len(y)), list(y)].all()
+                agrees = term.partial.allowed[steps][np.arange(len(y)), list(y)].all()
             if agrees:
                 agreeing.append(value)
         gain = np.logaddexp.reduce(agreeing) - np.logaddexp.reduce(every)
@@ -191,7 +195,9 @@ def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
 def stochastic_passes(objective, rate):
     term = objective.term
     support = term.bound.stochastic_support()
-    return support.stochastic_passes(term.codes, term.weights, term.costs, objective.c2, rate)
+    return support.stochastic_passes(
+        term.codes, term.weights, term.costs, objective.c2, rate, term.partial
+    )
 
 
 @pytest.mark.parametrize("weight", [1.0, 3.0])

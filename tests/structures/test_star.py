@@ -56,7 +56,8 @@ def test_expected_features_by_enumeration(known):
     allowed = random.random((bound.X.n_steps, N_LABELS)) < 0.6 if known else None
     if known:
         allowed[np.arange(bound.X.n_steps), random.integers(0, N_LABELS, bound.X.n_steps)] = True
-    found = bound.expected_features(w, weights, allowed=allowed)
+    partial = bound.partial_labels(np.full(bound.X.n_steps, -2), allowed) if known else None
+    found = bound.expected_features(w, weights, partial=partial)
     total = np.zeros(bound.n_params)
     for i in range(len(bound.X)):
         every, features = labelings(bound, i)

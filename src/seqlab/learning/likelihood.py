@@ -2,9 +2,9 @@
 
     f(w) = sum_i a_i [ log Z(x_i) - log Z(x_i | allowed_i) ] + c2 |w|^2
 
-``log Z(x | allowed)`` sums over the labelings that agree with the known labels; if all labels are known it is
-the score of the gold labeling. The gradient is the difference of two expected feature vectors plus
-``2 c2 w``.
+``log Z(x | allowed)`` sums over the labelings that agree with what is known; if all labels are known it is
+the score of the gold labeling, else the objective is not convex. The gradient is the difference of two
+expected feature vectors plus ``2 c2 w``.
 
 With class weights the first term becomes the softmax-margin (Gimpel & Smith 2010): every label other than the
 gold one gets ``log(class_weight[gold])`` added to its score, so that classes of weight above 1 are missed
@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.errors import NumericalError
+from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning._kernels import penalised_sum
-from seqlab.structures import BoundStructure, MissCosts
+from seqlab.structures import BoundStructure, MissCosts, PartialLabels
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
@@ -45,6 +45,7 @@ class DataTerm(Protocol):
 
     n_params: int
     n_jobs: int | None
+    is_convex: bool
 
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``."""
@@ -88,18 +89,24 @@ class Likelihood:
         self.bound = bound
         self.codes = codes
         self.weights = weights
-        self.allowed = allowed
+        self.partial: PartialLabels | None = None
+        if allowed is not None and (codes < 0).any():
+            self.partial = bound.partial_labels(codes, allowed)
+        self.is_convex = self.partial is None
+        if self.partial is not None and not (weights * self.partial.is_informative).any():
+            raise InputError(
+                "no sequence with a known label counts: there is nothing to learn from"
+            )
         self.costs = None if miss_cost is None else MissCosts(codes, miss_cost)
         self.n_params, self.n_jobs = bound.n_params, bound.n_jobs
         # None if all are 1, which saves multiplications.
         self.varying_weights = weights if np.any(weights != 1.0) else None
-        observed = allowed is None
-        self._observed = bound.total_features(codes, weights) if observed else np.zeros(0)
+        self._observed = bound.observed_features(codes, weights, self.partial)
 
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``; the next call may overwrite the parts."""
         weights = self.varying_weights
-        found = self.bound.expected_features(w, weights, self.costs, self.allowed)
+        found = self.bound.expected_features(w, weights, self.costs, self.partial)
         loss = float((found.log_z if weights is None else found.log_z * weights).sum())
         if not math.isfinite(loss):
             bad = int(np.argmax(~np.isfinite(found.log_z)))
@@ -117,12 +124,14 @@ class Likelihood:
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
         """Return the value at zero weights, for some samples if given.
 
-        No pass over the data is needed if there are neither costs nor unknown labels.
+        No pass over the data is needed if there are no costs.
         """
-        every = self.weights * np.diff(self.bound.X.offsets)
-        if self.costs is None and self.allowed is None:
-            some = every if samples is None else every[samples]
-            return float(np.log(self.bound.n_labels) * np.sum(some))
+        log_counts = np.diff(self.bound.X.offsets) * math.log(self.bound.n_labels)
+        if self.partial is not None:
+            log_counts = log_counts - self.partial.log_counts
+        every = self.weights * log_counts
+        if self.costs is None:
+            return float(np.sum(every if samples is None else every[samples]))
         value = self.evaluate(np.zeros(self.n_params)).loss
         return value if samples is None else value * every[samples].sum() / every.sum()
 
@@ -146,7 +155,8 @@ class PenalisedObjective:
         self.c2 = float(c2)
         self.penalised = penalised
         self.n_params = term.n_params
-        self.strong_convexity = 2.0 * self.c2 if penalised is None else 0.0
+        is_strongly_convex = penalised is None and term.is_convex
+        self.strong_convexity = 2.0 * self.c2 if is_strongly_convex else 0.0
         self._last: tuple[Floats, float, Floats] | None = None
 
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:

@@ -58,6 +58,7 @@ class PseudoLikelihood:
     ) -> None:
         self.bound, self.codes, self.weights = bound, codes, weights
         self.n_params, self.n_jobs = bound.n_params, bound.n_jobs
+        self.is_convex = True
 
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``."""

@@ -120,7 +120,7 @@ class WarmStart:
         at_zero = term.value_at_zero(sample)
         for _ in range(MAX_HALVINGS):
             passes = self.support.stochastic_passes(
-                term.codes, term.weights, term.costs, self.objective.c2, rate
+                term.codes, term.weights, term.costs, self.objective.c2, rate, term.partial
             )
             loss, _ = passes.run(sample)
             if loss < at_zero:
@@ -137,8 +137,4 @@ def is_worthwhile(term: Likelihood, support: StochasticSupport) -> bool:
 
 def is_large(term: Likelihood) -> bool:
     """Return whether a pass over the data takes more than a few milliseconds."""
-    return (
-        term.allowed is None
-        and len(term.bound.X) >= MIN_SEQUENCES
-        and term.bound.work_per_pass >= MIN_WORK
-    )
+    return len(term.bound.X) >= MIN_SEQUENCES and term.bound.work_per_pass >= MIN_WORK

@@ -140,7 +140,10 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     Each iteration costs O(T (L^2 + L F)) for T steps in total, L labels and F active features per step.
 
     Labels may be unknown (``None``) or partly known (a set of labels): training then maximises the
-    probability of all labelings that agree with them, and is no longer convex.
+    probability of all labelings that agree with them, and is no longer convex, so that ``bound`` in
+    ``history_`` is infinite. Transitions seen between two known labels have a weight. If no labeling of
+    consecutive hidden labels has only such transitions, those of its labelings with the fewest others have
+    a weight too.
 
     References
     ----------

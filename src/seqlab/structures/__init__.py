@@ -3,7 +3,13 @@
 from seqlab.structures.losses import hamming_loss, miss_costs
 from seqlab.structures.online import OnlineWeights
 from seqlab.structures.pair_sums import PairSums, RowScores
-from seqlab.structures.protocol import BeamOptions, BoundStructure, MissCosts, Structure
+from seqlab.structures.protocol import (
+    BeamOptions,
+    BoundStructure,
+    MissCosts,
+    PartialLabels,
+    Structure,
+)
 from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
 __all__ = [
@@ -14,6 +20,7 @@ __all__ = [
     "MissCosts",
     "OnlineWeights",
     "PairSums",
+    "PartialLabels",
     "RowScores",
     "ScoreSource",
     "Structure",

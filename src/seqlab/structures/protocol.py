@@ -56,6 +56,35 @@ class MissCosts(NamedTuple):
     costs: Floats  # (n_positions,), 0 if the label is unknown
 
 
+class PartialLabels:
+    """Labels of which some are not known.
+
+    Parameters
+    ----------
+    codes : array of shape (n_positions,)
+        Negative if a label is not known.
+    allowed : boolean array of shape (n_positions, n_labels)
+        Possible labels of each position.
+    offsets : array of shape (n_samples + 1,)
+
+    Attributes
+    ----------
+    is_informative : boolean array of shape (n_samples,)
+        Whether anything is known of the labels of each sample. If nothing is, the probability of what is
+        known is 1 for all weights.
+    log_counts : array of shape (n_samples,)
+        Logarithm of the number of labelings that agree with what is known.
+    """
+
+    def __init__(self, codes: Codes, allowed: NDArray[np.bool_], offsets: Codes) -> None:
+        self.codes, self.allowed = codes, allowed
+        n_samples, n_labels = offsets.size - 1, allowed.shape[1]
+        sample = np.repeat(np.arange(n_samples), np.diff(offsets))
+        counts = allowed.sum(axis=1)
+        self.is_informative = np.bincount(sample, counts < n_labels, n_samples) > 0.0
+        self.log_counts: Floats = np.bincount(sample, np.log(counts), n_samples).astype(float)
+
+
 class ExpectedFeatures(NamedTuple):
     """Log-partition and expected features of all samples.
 
@@ -126,7 +155,13 @@ class StochasticSupport(Protocol):
         ...
 
     def stochastic_passes(
-        self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
+        self,
+        codes: Codes,
+        weights: Floats,
+        costs: MissCosts | None,
+        c2: float,
+        rate: float,
+        partial: PartialLabels | None = None,
     ) -> StochasticPasses:
         """Return zero weights, to be trained by stochastic gradient descent."""
         ...
@@ -266,12 +301,26 @@ class BoundStructure(ABC):
         """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
         return self.joint_features(codes).T @ weights
 
+    def partial_labels(self, codes: Codes, allowed: NDArray[np.bool_]) -> PartialLabels:
+        """Return labels of which some are not known, in the form that `expected_features` takes."""
+        return PartialLabels(codes, allowed, self.X.offsets)
+
+    def observed_features(
+        self, codes: Codes, weights: Floats, partial: PartialLabels | None = None
+    ) -> Floats:
+        """Return the features of the known labels, summed over the samples, shape (n_params,).
+
+        With hidden labels a structure may return an array of size 0; `expected_features` then subtracts
+        everything.
+        """
+        return self.total_features(codes, weights) if partial is None else np.zeros(0)
+
     def expected_features(
         self,
         w: Floats,
         weights: Floats | None = None,
         costs: MissCosts | None = None,
-        allowed: NDArray[np.bool_] | None = None,
+        partial: PartialLabels | None = None,
     ) -> ExpectedFeatures:
         """Return log-partitions and expected features of all samples under weights ``w``.
 
@@ -282,11 +331,12 @@ class BoundStructure(ABC):
             Weight of each sample; the log-partitions are not weighted.
         costs : MissCosts, optional
             Added to the scores.
-        allowed : boolean array of shape (n_positions, n_labels), optional
-            Possible labels of each position. If given, the log-partitions and expected features restricted
-            to these labels are subtracted.
+        partial : PartialLabels, optional
+            Labels of which some are not known. If given, the log-partitions and expected features restricted
+            to the possible labels are subtracted, without those that `observed_features` returns.
         """
         source, slots = self.source(w), self._slots()
+        allowed = None if partial is None else partial.allowed
         log_z = np.zeros(len(self.X))
         parts = np.zeros((len(slots), self.n_params))
 

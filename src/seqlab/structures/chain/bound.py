@@ -22,7 +22,8 @@ from seqlab.inference import (
 )
 from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
 from seqlab.structures.chain.columns import has_only_ones, mean_squares, sum_squares
-from seqlab.structures.chain.fused import FusedPasses
+from seqlab.structures.chain.fused import FusedPasses, PassSums
+from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
@@ -34,6 +35,7 @@ from seqlab.structures.protocol import (
     ExpectedFeatures,
     MissCosts,
     PairMarginals,
+    PartialLabels,
 )
 from seqlab.structures.sources import ScoreSource
 
@@ -148,28 +150,41 @@ class BoundChain(BoundStructure):
         w: Floats,
         weights: Floats | None = None,
         costs: MissCosts | None = None,
-        allowed: NDArray[np.bool_] | None = None,
+        partial: PartialLabels | None = None,
     ) -> ExpectedFeatures:
         """Return log-partitions and expected features of all sequences; see `BoundStructure`."""
-        if allowed is not None or self.structure.edge is not None:
-            return super().expected_features(w, weights, costs, allowed)
-        found = self.passes.run(w, weights, costs)
+        if self.structure.edge is not None:
+            return super().expected_features(w, weights, costs, partial)
+        assert partial is None or isinstance(partial, HiddenRuns)
+        found = self.passes.run(w, weights, costs, partial)
         if found.n_skipped > 0:
-            self._add_skipped(w, weights, costs, found.skipped, found.log_z, found.parts[0])
+            self._add_skipped(w, weights, costs, partial, found)
         return ExpectedFeatures(found.log_z, found.parts)
+
+    def partial_labels(self, codes: Codes, allowed: NDArray[np.bool_]) -> HiddenRuns:
+        """Return labels of which some are not known."""
+        return HiddenRuns(codes, allowed, self.X.offsets)
+
+    def observed_features(
+        self, codes: Codes, weights: Floats, partial: PartialLabels | None = None
+    ) -> Floats:
+        """Return the features of the known labels, summed over the sequences; see `BoundStructure`."""
+        if self.structure.edge is not None:
+            return super().observed_features(codes, weights, partial)
+        return self.total_features(codes, weights)
 
     def _add_skipped(
         self,
         w: Floats,
         weights: Floats | None,
         costs: MissCosts | None,
-        skipped: NDArray[np.bool_],
-        log_z: Floats,
-        out: Floats,
+        partial: PartialLabels | None,
+        sums: PassSums,
     ) -> None:
         """Add the sequences that the fused pass cannot compute: very long chains, extreme scores."""
-        source = self.source(w)
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], skipped, [0]]))).reshape(-1, 2)
+        source, out = self.source(w), sums.parts[0]
+        allowed = None if partial is None else partial.allowed
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], sums.skipped, [0]]))).reshape(-1, 2)
         for slot in self._slots():
             for first, last in slot:
                 for a, b in edges:
@@ -177,11 +192,16 @@ class BoundChain(BoundStructure):
                     if a < b:
                         block = self.X.block(a, b)
                         try:
-                            found = self._block_marginals(source, block, weights, costs, None)
+                            found = self._block_marginals(source, block, weights, costs, allowed)
                         except PlacedError as error:
                             raise error.shifted(a) from None
-                        log_z[a:b] = found.log_z
+                        sums.log_z[a:b] = found.log_z
                         self.add_expected_features(found, block, out)
+                        if partial is not None:  # known labels are in `observed_features`
+                            samples, codes = np.arange(a, b), partial.codes[block.steps]
+                            known = self.joint_features(codes, samples)
+                            sums.log_z[a:b] += known @ w
+                            out += known.T @ (np.ones(b - a) if weights is None else weights[a:b])
 
     def pair_marginals(
         self, scores: ChainScores, codes: Codes, beam: BeamOptions | None = None
@@ -264,7 +284,7 @@ class BoundChain(BoundStructure):
         return ChainOnlineWeights(self.structure, self.X)
 
     def total_features(self, codes: Codes, weights: Floats) -> Floats:
-        """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,)."""
+        """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,); of known labels, if some are not."""
         structure, X, n_labels = self.structure, self.X, self.n_labels
         step_weights = np.repeat(weights, X.lengths)
         pairs = label_pairs(codes, X.offsets, n_labels)
@@ -280,9 +300,10 @@ class BoundChain(BoundStructure):
         if structure.boundary:
             sequences = np.flatnonzero(X.lengths)
             first, last = X.offsets[sequences], X.offsets[sequences + 1] - 1
-            weight = weights[sequences]
-            out[slices["start"]] = np.bincount(codes[first], weight, n_labels)
-            out[slices["end"]] = np.bincount(codes[last], weight, n_labels)
+            for name, steps in (("start", first), ("end", last)):
+                known = codes[steps] >= 0
+                weight = weights[sequences][known]
+                out[slices[name]] = np.bincount(codes[steps][known], weight, n_labels)
         return out
 
     def joint_features(

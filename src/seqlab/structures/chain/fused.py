@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.likelihood import likelihood_slot
 from seqlab.structures.chain.columns import mean_square, mean_squares
+from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
-from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
+from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts, PartialLabels
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
@@ -85,12 +86,13 @@ class FusedPasses:
         w: Floats,
         weights: Floats | None = None,
         costs: MissCosts | None = None,
+        hidden: HiddenRuns | None = None,
         *,
         curvature: bool = False,
     ) -> PassSums:
         """Return log-partitions and expected features (or curvatures) of all sequences.
 
-        The next call overwrites the parts.
+        Those of hidden labels, given the known ones, are subtracted. The next call overwrites the parts.
         """
         log_z, skipped = np.zeros(len(self.X)), np.zeros(len(self.X), dtype=bool)
         tables = self._layout.load(w, self._tables)
@@ -101,16 +103,19 @@ class FusedPasses:
             )
         codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
         weights = NOTHING if weights is None else weights
+        runs = None if hidden is None else hidden.arrays
 
         def run(slot: int) -> int:
             order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
+            if hidden is not None:  # a sequence of which nothing is known adds nothing
+                order = order[hidden.is_informative[order]]
             part = self._parts[slot]
             part[:] = 0.0
             sums = PaddedWeights(self._layout, part)
             label_variances = np.zeros(self.rows.width)
             n_skipped = likelihood_slot(
                 order, self.offsets, arrays, self.rows.columns, tables, self.structure.n_labels,
-                codes, cost, weights, curvature, factors,
+                codes, cost, weights, runs, curvature, factors,
                 log_z, sums.tables, label_variances, skipped,
             )  # fmt: skip
             if curvature:
@@ -147,12 +152,19 @@ class FusedPasses:
         return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))
 
     def stochastic_passes(
-        self, codes: Codes, weights: Floats, costs: MissCosts | None, c2: float, rate: float
+        self,
+        codes: Codes,
+        weights: Floats,
+        costs: MissCosts | None,
+        c2: float,
+        rate: float,
+        partial: PartialLabels | None = None,
     ) -> ChainStochasticPasses:
         """Return zero weights, to be trained by stochastic gradient descent."""
         cost = NOTHING if costs is None else costs.costs
+        assert partial is None or isinstance(partial, HiddenRuns)
         return ChainStochasticPasses(
-            self.structure, self.X, self.rows, codes, weights, cost, c2=c2, rate=rate
+            self.structure, self.X, self.rows, codes, weights, cost, partial, c2=c2, rate=rate
         )
 
 

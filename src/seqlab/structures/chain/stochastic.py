@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from seqlab.data.sequences import Sequences
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.stochastic import sgd_pass
+from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
@@ -42,6 +43,8 @@ class ChainStochasticPasses:
     codes : array of shape (n_steps,)
     weights : array of shape (n_sequences,)
     miss_cost : array of shape (n_steps,) or (0,)
+    hidden : HiddenRuns, optional
+        If some labels are not known. Sequences of which nothing is known are not visited.
     c2 : float
         L2 penalty of the whole objective, divided among the sequences.
     rate : float
@@ -56,6 +59,7 @@ class ChainStochasticPasses:
         codes: NDArray[np.int64],
         weights: Floats,
         miss_cost: Floats,
+        hidden: HiddenRuns | None = None,
         *,
         c2: float,
         rate: float,
@@ -66,9 +70,11 @@ class ChainStochasticPasses:
         self._rate = rate
         self._layout = PaddedLayout(structure, rows)
         self._table = PaddedWeights(self._layout)
-        self._decay = 2.0 * c2 / max(float(weights.sum()), 1e-12)
+        self._hidden = hidden
+        visited = weights if hidden is None else weights[hidden.is_informative]
+        self._decay = 2.0 * c2 / max(float(visited.sum()), 1e-12)
         # Relative to their mean, so that the rate does not depend on the scale of the weights.
-        self._mean_weight = float(weights.mean())
+        self._mean_weight = float(visited.mean())
         relative = weights / self._mean_weight
         self._weights = relative if np.any(relative != 1.0) else np.empty(0)
         self._has_row = rows.new_rows()
@@ -111,6 +117,8 @@ class ChainStochasticPasses:
         mean : array of shape (n_params,)
             Mean of the weights during the pass.
         """
+        if self._hidden is not None:
+            order = order[self._hidden.is_informative[order]]
         average = PaddedWeights(self._layout)
         table, mean = self._table.tables, average.tables
         parts = [order[i : i + PART] for i in range(0, order.size, PART)]
@@ -140,6 +148,7 @@ class ChainStochasticPasses:
             self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,
             self._codes, self._miss_cost, self._weights,
+            None if self._hidden is None else self._hidden.arrays,
             self._decay, self._rate, self._step, self._scale,
         )  # fmt: skip
         rate = self._rate / (1.0 + self._decay * self._rate * self._step)

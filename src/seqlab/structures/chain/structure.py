@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
+from seqlab.structures.chain.hidden_runs import count_unseen_transitions
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.weights import ChainWeights
 
@@ -90,6 +91,10 @@ class ChainStructure:
         """Choose the parameters from the training data (CRFsuite's ``feature.*`` options).
 
         With ``order`` 0 there are no weights for transitions and boundaries: steps are independent.
+
+        A feature counts as seen with every label of a set, but not with an unknown label. A transition
+        counts as seen between two known labels; further ones are added if a run of hidden labels has no
+        labeling with seen transitions only (see `count_unseen_transitions`).
         """
         matrix = X.matrix
         pairs = label_pairs(codes, X.offsets, n_labels)
@@ -102,9 +107,11 @@ class ChainStructure:
         if edge_features:
             edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
         counts = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
-        # With partly known labels the true labeling may have transitions that were not observed: keep all.
-        keep_all = all_transitions or allowed is not None
-        has_weight = np.ones_like(counts, dtype=bool) if keep_all else counts >= max(min_freq, 1)
+        has_weight = counts >= (0 if all_transitions else max(min_freq, 1))
+        if allowed is not None and not has_weight.all():
+            seen = has_weight.reshape(n_labels, n_labels)
+            counts = count_unseen_transitions(codes, allowed, X.offsets, seen).ravel()
+            has_weight |= counts >= max(min_freq, 1)
         has_weight &= order > 0
         index = np.where(has_weight, np.cumsum(has_weight) - 1, -1).reshape(n_labels, n_labels)
         return cls(n_labels, state, index, boundary and order > 0, edge)

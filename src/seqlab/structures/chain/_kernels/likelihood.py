@@ -19,6 +19,12 @@ from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.dense_matrix import add_squares
+from seqlab.structures.chain._kernels.hidden_runs import (
+    has_exact_runs,
+    longest_run,
+    run_space,
+    subtract_runs,
+)
 from seqlab.structures.chain._kernels.mixed_rows import (
     add_matrix_scores,
     emit_mixed,
@@ -73,29 +79,35 @@ def load_group(
 
 @njit(nogil=True, cache=True)
 def gold_score(unary, place, pairwise, codes, begin, n_steps):
-    """Return the score of the gold labeling of a chain whose scores begin at row ``place``."""
+    """Return the score of the gold labeling of a chain whose scores begin at row ``place``.
+
+    Negative codes, of labels that are not known, are left out.
+    """
     total = 0.0
     for t in range(n_steps):
-        total += unary[place + t, codes[begin + t]]
-        if t > 0:
-            total += pairwise[codes[begin + t - 1], codes[begin + t]]
+        code = codes[begin + t]
+        if code >= 0:
+            total += unary[place + t, code]
+            if t > 0 and codes[begin + t - 1] >= 0:
+                total += pairwise[codes[begin + t - 1], code]
     return total
 
 
 @njit(nogil=True, cache=True)
 def likelihood_slot(
     order, offsets, steps, columns, tables, n_labels, codes, miss_cost, sequence_weights,
-    curvature, factors, log_z, sums, out_labels, skipped,
+    runs, curvature, factors, log_z, sums, out_labels, skipped,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
     ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``tables`` and ``sums`` are
-    `WeightTables`. With ``curvature``
-    the diagonal of the Hessian is added instead of the gradient: every marginal ``p`` becomes ``p (1 - p)``
-    (transitions keep their expected counts; ``out_labels`` receives the sums over all steps). ``factors`` is
-    ``steps`` with the feature values for the sums: those of the data, or their squares for the curvature.
-    ``miss_cost`` and ``sequence_weights`` may have size 0. Chains that `group_marginals` cannot compute are
-    marked in ``skipped``; returns their number.
+    `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the gradient: every
+    marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the
+    sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
+    their squares for the curvature. ``miss_cost`` and ``sequence_weights`` may have size 0. ``runs`` is the
+    `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted (but not their
+    curvature: the difference may be negative); for None, numba compiles a kernel without them. Chains that
+    `group_marginals` cannot compute are marked in ``skipped``; returns their number.
     """
     width, n_skipped = tables.dense.shape[1], 0
     longest, n_rows = 0, 0
@@ -118,6 +130,9 @@ def likelihood_slot(
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
     index = np.empty(n_rows, dtype=np.int64)
     group_log_z = np.empty(LANES)
+    is_exact = True
+    if runs is not None:
+        workspace = run_space(longest_run(runs, order), n_labels, exp_pairwise, exp_transposed)
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
@@ -127,7 +142,9 @@ def likelihood_slot(
         if sequence_weights.size > 0:
             for c in range(group.size):
                 lane_weights[c] = sequence_weights[group[c]]
-        done = group_marginals(
+        if runs is not None:
+            is_exact = has_exact_runs(runs, group, offsets, bounds, unary, n_labels, pair_spread)
+        done = is_exact and group_marginals(
             unary, bounds, group.size, exp_pairwise, exp_transposed, pair_shift, pair_spread,
             lane_weights, space, products, node, group_log_z,
         )  # fmt: skip
@@ -140,6 +157,11 @@ def likelihood_slot(
             i, place, last = group[c], bounds[c], bounds[c + 1] - 1
             log_z[i] = group_log_z[c]
             scale = lane_weights[c]
+            if runs is not None:
+                log_z[i] -= 0.0 if curvature else subtract_runs(
+                    runs, i, offsets[i], place, unary, tables.pairwise, pair_shift, workspace,
+                    scale, node, sums.pairwise[0],
+                )  # fmt: skip
             if curvature or scale != 1.0:
                 for t in range(place, last + 1):
                     for j in range(width):

@@ -141,10 +141,15 @@ def scatter_mixed(steps, residual, place, first, last, rows, weights, scale):
 
 @njit(nogil=True, cache=True)
 def add_gold(steps, codes, step_weights, first, last, rows, weights):
-    """Add the observed features of the steps ``first:last``: `scatter_mixed` with 1 at each gold label."""
+    """Add the observed features of the steps ``first:last``: `scatter_mixed` with 1 at each gold label.
+
+    Steps with negative codes are left out.
+    """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     for t in range(first, last):
         code, weight = codes[t], step_weights[t]
+        if code < 0:
+            continue
         for k in range(dense_ptr[t], dense_ptr[t + 1]):
             value = dense_value[k] if dense_value.size > 0 else 1.0
             rows[dense_row[k], code] += weight * value

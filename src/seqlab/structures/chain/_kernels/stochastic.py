@@ -15,6 +15,12 @@ from numba import njit
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
 from seqlab.simd.lanes import LANES
+from seqlab.structures.chain._kernels.hidden_runs import (
+    has_exact_runs,
+    longest_run,
+    run_space,
+    subtract_runs,
+)
 from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
 from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_mixed
 
@@ -23,7 +29,7 @@ from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_
 def sgd_pass(
     order, offsets, steps, scaled_steps, columns, tables, n_labels,
     pairwise_rate, boundary, boundary_rate,
-    codes, miss_cost, sequence_weights, decay, rate, step, scale,
+    codes, miss_cost, sequence_weights, runs, decay, rate, step, scale,
 ):  # fmt: skip
     """Visit sequences in the given order; update all weights in place (state weights divided by ``scale``).
 
@@ -31,6 +37,7 @@ def sgd_pass(
     with the values of dense features times their factors of the learning rate, ``columns`` the
     `MatrixColumns` with these factors; ``pairwise_rate``
     (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
+    ``runs`` is the `RunArrays` of hidden labels, whose codes are negative, or None.
 
     Returns the step counter, the new scale and the weighted sum of the log-losses during the pass, infinite
     if the weights diverge or a chain is too long.
@@ -53,7 +60,9 @@ def sgd_pass(
     bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
     index = np.empty(n_rows, dtype=np.int64)
     log_z, gold = np.empty(LANES), np.empty(LANES)
-    total = 0.0
+    total, is_exact = 0.0, True
+    if runs is not None:
+        workspace = run_space(longest_run(runs, order), n_labels, exp_pairwise, exp_transposed)
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
@@ -73,13 +82,21 @@ def sgd_pass(
         for a in range(width):
             for b in range(width):
                 transitions[a, b] = 0.0
-        done = group_marginals(
+        if runs is not None:
+            is_exact = has_exact_runs(runs, group, offsets, bounds, unary, n_labels, pair_spread)
+        done = is_exact and group_marginals(
             unary, bounds, group.size, exp_pairwise, exp_transposed, pair_shift, pair_spread,
             lane_weights, space, products, node, log_z,
         )  # fmt: skip
         if not done:
             return step, scale, np.inf
         fold_products(products, exp_pairwise, transitions)
+        if runs is not None:
+            for c in range(group.size):
+                gold[c] += subtract_runs(
+                    runs, group[c], offsets[group[c]], bounds[c], unary, tables.pairwise, pair_shift,
+                    workspace, lane_weights[c], node, transitions,
+                )  # fmt: skip
         for c in range(group.size):
             total += lane_weights[c] * (log_z[c] - gold[c])
         if not np.isfinite(total):
@@ -90,12 +107,13 @@ def sgd_pass(
             begin, place, weight = offsets[group[c]], bounds[c], lane_weights[c]
             n_steps, factor = bounds[c + 1] - place, -rate_now * weight
             for t in range(n_steps):
-                row = node[place + t]
-                row[codes[begin + t]] -= 1.0
+                row, code = node[place + t], codes[begin + t]
+                if code >= 0:
+                    row[code] -= 1.0
+                    if t > 0 and codes[begin + t - 1] >= 0:
+                        transitions[codes[begin + t - 1], code] -= weight
                 for j in range(width):
                     row[j] *= factor
-                if t > 0:
-                    transitions[codes[begin + t - 1], codes[begin + t]] -= weight
             scatter_mixed(
                 scaled_steps, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale
             )  # fmt: skip
