@@ -19,6 +19,7 @@ from seqlab.learning import TrainingData
 from seqlab.models.chain_labeler import ChainLabeler
 from seqlab.structures.chain import (
     BoundChain,
+    ChainFeatures,
     ChainStructure,
     ChainWeights,
     WeightSource,
@@ -72,7 +73,9 @@ class LinearChainLabeler(ChainLabeler):
             edge_features=self.edge_features,
             order=self.order,
         )
-        return structure.bind(data.X, n_jobs=self.n_jobs)
+        if ChainFeatures not in data.derived:
+            data.derived[ChainFeatures] = ChainFeatures(data.X)
+        return structure.bind(data.X, n_jobs=self.n_jobs, features=data.derived[ChainFeatures])
 
     def _store(self, structure: ChainStructure, w: NDArray[np.float64]) -> None:
         """Store a parameter vector in readable form."""

@@ -2,6 +2,7 @@
 
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
 from seqlab.structures.chain.columns import mean_squares
+from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
 from seqlab.structures.chain.weights import (
@@ -13,6 +14,7 @@ from seqlab.structures.chain.weights import (
 
 __all__ = [
     "BoundChain",
+    "ChainFeatures",
     "ChainMarginals",
     "ChainStructure",
     "ChainWeights",

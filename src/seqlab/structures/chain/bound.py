@@ -21,12 +21,14 @@ from seqlab.inference import (
     viterbi,
 )
 from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
-from seqlab.structures.chain.columns import has_only_ones, mean_squares, sum_squares
+from seqlab.structures.chain.columns import sum_squares
+from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
+from seqlab.structures.chain.two_labels import TwoLabelPasses
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 from seqlab.structures.pair_sums import PairSums, RowScores
 from seqlab.structures.protocol import (
@@ -72,13 +74,21 @@ class BoundChain(BoundStructure):
     X : Sequences
     n_jobs : int, optional
         Threads.
+    features : ChainFeatures, optional
+        Of X, if several chains share them.
     """
 
     def __init__(
-        self, structure: ChainStructure, X: Sequences, *, n_jobs: int | None = None
+        self,
+        structure: ChainStructure,
+        X: Sequences,
+        *,
+        n_jobs: int | None = None,
+        features: ChainFeatures | None = None,
     ) -> None:
         super().__init__(structure.n_labels, structure.n_params, X, n_jobs=n_jobs)
         self.structure = structure
+        self.features = ChainFeatures(X) if features is None else features
 
     @property
     def doubles_per_position(self) -> int:
@@ -89,6 +99,13 @@ class BoundChain(BoundStructure):
     def passes(self) -> FusedPasses:
         """Fused passes over the data; only without edge features."""
         return FusedPasses(self.structure, self.X, n_jobs=self.n_jobs)
+
+    @cached_property
+    def two_label_passes(self) -> TwoLabelPasses | None:
+        """Passes over the data if there are two labels and no edge features, else None."""
+        if self.n_labels != 2 or self.structure.edge is not None:
+            return None
+        return TwoLabelPasses(self.structure, self.features, n_jobs=self.n_jobs)
 
     def source(self, w: Floats) -> WeightSource:
         """Return the scores that weights ``w`` give to the data."""
@@ -156,7 +173,10 @@ class BoundChain(BoundStructure):
         if self.structure.edge is not None:
             return super().expected_features(w, weights, costs, partial)
         assert partial is None or isinstance(partial, HiddenRuns)
-        found = self.passes.run(w, weights, costs, partial)
+        if partial is None and self.two_label_passes is not None:
+            found = self.two_label_passes.run(w, weights, costs)
+        else:
+            found = self.passes.run(w, weights, costs, partial)
         if found.n_skipped > 0:
             self._add_skipped(w, weights, costs, partial, found)
         return ExpectedFeatures(found.log_z, found.parts)
@@ -239,10 +259,10 @@ class BoundChain(BoundStructure):
 
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the stored values of each weight's feature; None if all are 1."""
-        matrix, structure = self.X.matrix, self.structure
-        if has_only_ones(matrix):
+        structure = self.structure
+        if self.features.has_only_ones:
             return None
-        squares, out = mean_squares(matrix), np.ones(self.n_params)
+        squares, out = self.features.mean_squares, np.ones(self.n_params)
         for name, pattern in (("state", structure.state), ("edge", structure.edge)):
             if pattern is not None:
                 out[structure.slices[name]] = np.repeat(squares, np.diff(pattern.explicit()[0]))
@@ -290,7 +310,8 @@ class BoundChain(BoundStructure):
         pairs = label_pairs(codes, X.offsets, n_labels)
         slices, out = structure.slices, np.zeros(self.n_params)
         if structure.edge is None:
-            out[slices["state"]] = self.passes.rows.observed(codes, step_weights)
+            rows = self.passes.rows if self.two_label_passes is None else self.two_label_passes
+            out[slices["state"]] = rows.observed(codes, step_weights)
         else:
             structure.state.add_observed(X.matrix, codes, step_weights, out[slices["state"]])
             structure.edge.add_observed(X.matrix, pairs, step_weights, out[slices["edge"]])

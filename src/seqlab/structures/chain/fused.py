@@ -6,6 +6,7 @@ emission, forward-backward and scatter for eight chains at a time. Also creates 
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from seqlab.structures.chain._kernels.likelihood import likelihood_slot
 from seqlab.structures.chain.columns import mean_square, mean_squares
 from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
-from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
+from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights, WeightTables
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
 from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts, PartialLabels
@@ -62,24 +63,42 @@ class FusedPasses:
             raise ValueError("fused passes do not support edge features")
         self.structure, self.X, self.n_jobs = structure, X, n_jobs
         self.offsets = np.array(X.offsets)
-        self.rows = MixedRows(X.matrix, structure.state, n_jobs=n_jobs)
-        self._layout = PaddedLayout(structure, self.rows)
-        width, n_params = self.rows.width, max(structure.n_params, 1)
-        work = X.n_steps * width * width + 8 * self.rows.n_entries
+
+    # Built on first use: on small data, and with two labels, these passes may not be needed.
+
+    @cached_property
+    def rows(self) -> MixedRows:
+        """The training data, converted for the feature pattern."""
+        return MixedRows(self.X.matrix, self.structure.state, n_jobs=self.n_jobs)
+
+    @cached_property
+    def _layout(self) -> PaddedLayout:
+        return PaddedLayout(self.structure, self.rows)
+
+    @cached_property
+    def _bounds(self) -> NDArray[np.int64]:
+        """First and last position of each slot in the order of the sequences."""
+        width, n_params = self.rows.width, max(self.structure.n_params, 1)
+        work = self.X.n_steps * width * width + 8 * self.rows.n_entries
         n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
-        n_slots = max(2, n_slots)
-        self._bounds = block_bounds(self.offsets, width * width, max_blocks=n_slots)
+        return block_bounds(self.offsets, width * width, max_blocks=max(2, n_slots))
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
         # Sorted by length within a slot, so that the chains of a group have similar lengths.
-        lengths = X.lengths
-        self._order = np.concatenate(
-            [
-                a + np.argsort(lengths[a:b], kind="stable")
-                for a, b in pairwise(self._bounds.tolist())
-            ]
-        )
-        # Kept between passes: allocating this much memory costs more than clearing it.
-        self._tables = PaddedWeights(self._layout).tables
-        self._parts = np.empty((self._bounds.size - 1, structure.n_params))
+        lengths = self.X.lengths
+        slots = pairwise(self._bounds.tolist())
+        return np.concatenate([a + np.argsort(lengths[a:b], kind="stable") for a, b in slots])
+
+    # Kept between passes: allocating this much memory costs more than clearing it.
+
+    @cached_property
+    def _tables(self) -> WeightTables:
+        return PaddedWeights(self._layout).tables
+
+    @cached_property
+    def _parts(self) -> Floats:
+        return np.empty((self._bounds.size - 1, self.structure.n_params))
 
     def run(
         self,

@@ -24,6 +24,7 @@ from seqlab.structures.chain.weights import ChainWeights
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.bound import BoundChain
+    from seqlab.structures.chain.features import ChainFeatures
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -123,12 +124,17 @@ class ChainStructure:
         index = np.full((n_labels, n_labels), -1)
         return cls(n_labels, FeaturePattern(n_features, n_labels, *none), index, False)
 
-    def bind(self, X: Sequences, *, n_jobs: int | None = None) -> BoundChain:
-        """Return the structure bound to these data; see `seqlab.structures.BoundStructure`."""
+    def bind(
+        self, X: Sequences, *, n_jobs: int | None = None, features: ChainFeatures | None = None
+    ) -> BoundChain:
+        """Return the structure bound to these data; see `seqlab.structures.BoundStructure`.
+
+        ``features``, of X, may be shared by several chains.
+        """
         # Imported here because that module imports this one.
         from seqlab.structures.chain.bound import BoundChain
 
-        return BoundChain(self, X, n_jobs=n_jobs)
+        return BoundChain(self, X, n_jobs=n_jobs, features=features)
 
     @property
     def has_transition(self) -> NDArray[np.bool_]:
