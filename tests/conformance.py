@@ -105,6 +105,11 @@ LABELERS = [
         seqlab.BoostedCRF(max_iter=10, order=0, leaf_values="least_squares"),
         parallel=("fit", "predict"),
     ),
+    Entry(
+        "LinearChainCRF-weighted",
+        seqlab.LinearChainCRF(c2=0.5, tol=1e-10, class_weight="balanced"),
+        parallel=("fit", "predict"),
+    ),
     Entry("StructuredPerceptron", seqlab.StructuredPerceptron(max_iter=5, random_state=0)),
     Entry(
         "StructuredPerceptron-beam",

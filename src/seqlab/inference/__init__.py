@@ -16,6 +16,7 @@ from seqlab.inference.chain import (
     path_scores,
     viterbi,
 )
+from seqlab.inference.conditionals import ConditionalLosses, conditional_losses
 from seqlab.inference.graphs import (
     GraphInference,
     GraphLayout,
@@ -40,6 +41,7 @@ from seqlab.inference.scores import ChainScores, Mask
 
 __all__ = [
     "ChainScores",
+    "ConditionalLosses",
     "CountLimit",
     "Covered",
     "GraphInference",
@@ -62,6 +64,7 @@ __all__ = [
     "beam_marginals",
     "beam_pair_marginals",
     "best_phrases",
+    "conditional_losses",
     "constrained_phrases",
     "expected_transitions",
     "kbest",

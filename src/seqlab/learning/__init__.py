@@ -1,5 +1,6 @@
 """Learners that train a structure, and the driver of all iterative fits."""
 
+from seqlab.learning.class_weight import StepWeightedLikelihood, class_weights, step_class_weights
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
 from seqlab.learning.early_stopping import EarlyStopping, split_off_validation
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
@@ -16,8 +17,11 @@ __all__ = [
     "Monitor",
     "PenalisedObjective",
     "Perceptron",
+    "StepWeightedLikelihood",
     "TrainingData",
+    "class_weights",
     "run_fit",
     "split_off_validation",
+    "step_class_weights",
     "unchanged_on_failure",
 ]

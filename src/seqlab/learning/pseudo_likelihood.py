@@ -53,6 +53,8 @@ class PseudoLikelihood:
     weights : array of shape (n_samples,)
     """
 
+    is_convex = True
+
     def __init__(
         self, bound: ConditionalSupport, codes: NDArray[np.int64], weights: Floats
     ) -> None:

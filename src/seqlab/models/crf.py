@@ -20,19 +20,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.learning import (
     FitProgress,
     FitResult,
     Likelihood,
     PenalisedObjective,
+    StepWeightedLikelihood,
     TrainingData,
+    class_weights,
+    step_class_weights,
 )
 from seqlab.learning.warm_start import WarmStart, is_large, is_worthwhile
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import DistributionMixin
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
 from seqlab.optim import FitState, lbfgs, owlqn
-from seqlab.structures.chain import ChainStructure, mean_squares
+from seqlab.structures.chain import BoundChain, ChainStructure, mean_squares
 
 # Default tolerance for large and for small data: on small data a tight one costs next to no time.
 TOL_LARGE = 1e-3
@@ -81,9 +85,16 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     edge_features : bool, default=False
         Whether features also have weights for pairs of labels (seen in training): transitions then depend
         on the observation. Time and memory per step grow with the square of the number of labels.
+    crfsuite_features : bool, default=False
+        Whether pairs of feature and label get weights by the rules of CRFsuite: in dicts, False and 0 are
+        values like any other number (instead of no feature), and ``{"a": "b"}`` is the same feature as
+        ``{"a:b": 1}``; a pair has a weight if its values in training sum to at least ``min_freq``
+        (instead of the number of its steps). With ``boundary=False`` the model is then exactly that
+        of CRFsuite.
     class_weight : dict, "balanced" or None, default=None
-        Cost of missing a label (softmax-margin training), 1 by default: above 1 for labels that
-        should be missed less often. "balanced" is inversely proportional to the frequency.
+        Weights of labels, 1 if not given: the loss of a step is multiplied by the weight of its label, as
+        in scikit-learn's ``LogisticRegression``. Labels of larger weight are missed less often, and other
+        labels more often. "balanced" means ``n_steps / (n_labels * count)``. See Notes.
     max_seconds : float or None, default=None
         Training stops after the iteration in which this time is exceeded, with a warning and
         ``converged_ = False``. The conversion of X is not counted.
@@ -139,6 +150,13 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     -----
     Each iteration costs O(T (L^2 + L F)) for T steps in total, L labels and F active features per step.
 
+    With ``class_weight``, the summed loss is, for weights ``a_t`` of the labels of the steps::
+
+        1/2 sum_t a_t [ -log p(y_t | y_1 .. y_{t-1}, x) - log p(y_t | y_{t+1} .. y_T, x) ]
+
+    If all weights are 1, both sums are the negative log-likelihood (chain rule). On sequences of one step it
+    is the loss of weighted logistic regression. It is not convex in general, and an iteration takes longer.
+
     Labels may be unknown (``None``) or partly known (a set of labels): training then maximises the
     probability of all labelings that agree with them, and is no longer convex, so that ``bound`` in
     ``history_`` is infinite. Transitions seen between two known labels have a weight. If no labeling of
@@ -168,6 +186,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         **STRUCTURE_CONSTRAINTS,
         "boundary": ["boolean", StrOptions({"unpenalized"})],
         "edge_features": ["boolean"],
+        "crfsuite_features": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         **LIMIT_CONSTRAINTS,
         **EARLY_STOPPING_CONSTRAINTS,
@@ -190,6 +209,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         min_freq: float = 0,
         boundary: bool | str = True,
         edge_features: bool = False,
+        crfsuite_features: bool = False,
         class_weight: dict[Any, float] | str | None = None,
         max_seconds: float | None = None,
         validation_fraction: float | None = None,
@@ -209,6 +229,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         self.min_freq = min_freq
         self.boundary = boundary
         self.edge_features = edge_features
+        self.crfsuite_features = crfsuite_features
         self.class_weight = class_weight
         self.max_seconds = max_seconds
         self.validation_fraction = validation_fraction
@@ -249,17 +270,16 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         """
         return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
+    def _new_vectorizer(self) -> Any:
+        if self.crfsuite_features:
+            return SequenceVectorizer(separator=":", keep_zeros=True)
+        return super()._new_vectorizer()
+
     def _learn(self, data: TrainingData) -> FitResult:
         if self.solver == "lbfgs" and self.c1 > 0:
             raise InputError("solver='lbfgs' does not support c1 > 0; use 'owlqn' or 'auto'")
         bound = self._bind(data)
-        term = Likelihood(
-            bound,
-            data.codes,
-            data.sequence_weights,
-            allowed=data.allowed,
-            miss_cost=self._miss_cost(data),
-        )
+        term = self._data_term(bound, data)
         objective = PenalisedObjective(
             term, self.c2, penalised=_penalised(bound.structure, self.boundary)
         )
@@ -306,26 +326,13 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         zero = np.zeros(objective.n_params)
         return batch(zero, self.max_iter, objective.scales_at_zero(zero))
 
-    def _miss_cost(self, data: TrainingData) -> NDArray[np.float64] | None:
-        """Return the log cost of missing the label of each step; 0 if the label is not known."""
-        if self.class_weight is None:
-            return None
-        known = data.codes >= 0
-        if isinstance(self.class_weight, str):  # "balanced"
-            counts = np.bincount(data.codes[known], minlength=self.classes_.size)
-            weights = known.sum() / (self.classes_.size * np.maximum(counts, 1))
-        else:
-            weights = np.ones(self.classes_.size)
-            for label, weight in self.class_weight.items():
-                code = np.flatnonzero(self.classes_ == label)
-                if code.size == 0:
-                    raise InputError(f"class_weight has {label!r}, which is not a label of y")
-                if not (isinstance(weight, Real) and np.isfinite(weight) and weight > 0):
-                    raise InputError(
-                        f"class_weight[{label!r}] is {weight!r}; it must be a positive number"
-                    )
-                weights[code[0]] = weight
-        return np.where(known, np.log(weights)[np.maximum(data.codes, 0)], 0.0)
+    def _data_term(self, bound: BoundChain, data: TrainingData) -> Likelihood:
+        weights = class_weights(self.class_weight, data)
+        if (weights == weights[0]).all():
+            weight_of_sequences = data.sequence_weights * weights[0]
+            return Likelihood(bound, data.codes, weight_of_sequences, allowed=data.allowed)
+        step_weights = step_class_weights(self.class_weight, data)
+        return StepWeightedLikelihood(bound, data.codes, step_weights, allowed=data.allowed)
 
 
 def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bool_] | None:

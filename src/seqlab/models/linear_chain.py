@@ -56,6 +56,7 @@ class LinearChainLabeler(ChainLabeler):
     boundary: bool | str
     edge_features = False
     order = 1
+    crfsuite_features = False
     n_jobs: int | None
     edge_coef_: Any = None
 
@@ -72,6 +73,7 @@ class LinearChainLabeler(ChainLabeler):
             boundary=bool(self.boundary),
             edge_features=self.edge_features,
             order=self.order,
+            by_value_sums=self.crfsuite_features,
         )
         if ChainFeatures not in data.derived:
             data.derived[ChainFeatures] = ChainFeatures(data.X)

@@ -18,7 +18,7 @@ may override with faster ones (as the chain does).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -335,8 +335,17 @@ class BoundStructure(ABC):
             Labels of which some are not known. If given, the log-partitions and expected features restricted
             to the possible labels are subtracted, without those that `observed_features` returns.
         """
-        source, slots = self.source(w), self._slots()
+        source = self.source(w)
         allowed = None if partial is None else partial.allowed
+
+        def marginals(block: SequenceBlock) -> Any:
+            return self._block_marginals(source, block, weights, costs, allowed)
+
+        return self.sum_over_blocks(marginals)
+
+    def sum_over_blocks(self, marginals: Callable[[SequenceBlock], Any]) -> ExpectedFeatures:
+        """Return the expected features of all blocks, from the function that gives their marginals."""
+        slots = self._slots()
         log_z = np.zeros(len(self.X))
         parts = np.zeros((len(slots), self.n_params))
 
@@ -344,7 +353,7 @@ class BoundStructure(ABC):
             for first, last in slots[slot]:
                 block = self.X.block(first, last)
                 try:
-                    found = self._block_marginals(source, block, weights, costs, allowed)
+                    found = marginals(block)
                 except PlacedError as error:
                     raise error.shifted(first) from None
                 log_z[first:last] = found.log_z

@@ -252,10 +252,11 @@ def test_a_failed_fit_keeps_the_earlier_one():
 
 def test_scikit_learn_api():
     vectorizer = SequenceVectorizer(separator=":", min_count=2)
-    assert clone(vectorizer).get_params() == {"separator": ":", "min_count": 2}
+    params = {"separator": ":", "min_count": 2, "keep_zeros": False}
+    assert clone(vectorizer).get_params() == params
     with pytest.raises(NotFittedError):
         vectorizer.transform([[["a"]]])
-    for bad in ({"min_count": 0}, {"separator": 3}):
+    for bad in ({"min_count": 0}, {"separator": 3}, {"keep_zeros": 2}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             SequenceVectorizer(**bad).fit([[["a"]]])
     pipe = make_pipeline(SequenceVectorizer())

@@ -42,7 +42,10 @@ def encode_dicts(steps: list[Any], columns_of_name: DictColumns) -> EncodedSteps
         kinds = _kinds(values)
     found = map(getitem, map(columns_of_name.__getitem__, names), values)
     columns = np.fromiter(found, np.int32, len(values))
-    places = np.flatnonzero(kinds == _REAL)
+    is_number = kinds == _REAL
+    if columns_of_name.keep_zeros:  # False is 0; None has the same kind, but no column
+        is_number |= (kinds == _BOOL) & (columns >= 0)
+    places = np.flatnonzero(is_number)
     if not places.size:
         return EncodedSteps(columns, None, sizes)
     weights = np.ones(len(values))
@@ -55,12 +58,13 @@ class UnsupportedValueError(Exception):
 
 
 class DictColumns(dict[str, "_ValueColumns"]):
-    """Columns of the values of each name seen so far."""
+    """Columns of the values of each name seen so far; False and 0 have one if ``keep_zeros``."""
 
-    def __init__(self, column_of: Callable[[str], int], separator: str) -> None:
+    def __init__(self, column_of: Callable[[str], int], separator: str, keep_zeros: bool) -> None:
         super().__init__()
         self.column_of = column_of
         self.separator = separator
+        self.keep_zeros = keep_zeros
 
     def __missing__(self, name: str) -> _ValueColumns:
         if not isinstance(name, str):
@@ -73,7 +77,7 @@ class _ValueColumns(dict[Any, int]):
     """Column of each value of one name; -1 if it has no column.
 
     Numbers are not stored, as every step may have a different one. A stored True equals 1 as a key, and
-    both mean the column of the name itself; likewise False and 0, which have no column.
+    both mean the column of the name itself; likewise False and 0, which have no column or the same one.
     """
 
     def __init__(self, names: DictColumns, name: str) -> None:
@@ -87,7 +91,7 @@ class _ValueColumns(dict[Any, int]):
             self[value] = column = self.names.column_of(text)
         elif value is None:
             self[value] = column = -1
-        elif not value:
+        elif not value and not self.names.keep_zeros:
             column = -1
         elif isinstance(value, bool | np.bool_):
             self[value] = column = self.names.column_of(self.name)

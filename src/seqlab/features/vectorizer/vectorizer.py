@@ -52,6 +52,10 @@ class SequenceVectorizer(SequenceTransformer):
         Text between name and value.
     min_count : int, default=1
         Features that occur in fewer steps of the training data are dropped.
+    keep_zeros : bool, default=False
+        Whether False and 0 give ``name`` with weight 0, stored in the matrix, instead of no feature. The
+        values of a row are the same, but the feature occurs in that step: this matters for ``min_count``
+        and for ``LinearChainCRF(crfsuite_features=True)``.
 
     Attributes
     ----------
@@ -85,13 +89,18 @@ class SequenceVectorizer(SequenceTransformer):
     _parameter_constraints: dict[str, list[Any]] = {
         "separator": [str],
         "min_count": [Interval(Integral, 1, None, closed="left")],
+        "keep_zeros": ["boolean"],
     }
 
     vocabulary_: Vocabulary
+    keep_zeros = False  # for vectorizers that were saved before this parameter existed
 
-    def __init__(self, *, separator: str = "=", min_count: int = 1) -> None:
+    def __init__(
+        self, *, separator: str = "=", min_count: int = 1, keep_zeros: bool = False
+    ) -> None:
         self.separator = separator
         self.min_count = min_count
+        self.keep_zeros = keep_zeros
 
     def fit(self, X: Iterable[Any], y: Any = None) -> SequenceVectorizer:
         """Learn the features of X.
@@ -126,7 +135,7 @@ class SequenceVectorizer(SequenceTransformer):
         table = StringTable()  # for bags
         index: defaultdict[str, int] = defaultdict()  # for dicts
         index.default_factory = index.__len__
-        chunks, offsets = _encode(X, table.add, index.__getitem__, self.separator)
+        chunks, offsets = _encode(X, table.add, index.__getitem__, self.separator, self.keep_zeros)
         vocabulary = Vocabulary.from_index(dict(index)) if index else Vocabulary.from_table(table)
         matrix = assemble(chunks, len(vocabulary))
         if self.min_count > 1:
@@ -156,6 +165,7 @@ class SequenceVectorizer(SequenceTransformer):
             lambda bags, n: vocabulary.table.find(bags, n),
             lambda name: vocabulary.index.get(name, -1),
             self.separator,
+            self.keep_zeros,
         )
         matrix = assemble(chunks, len(vocabulary))
         return Sequences(matrix, offsets, feature_names=vocabulary)
@@ -208,13 +218,17 @@ class SequenceVectorizer(SequenceTransformer):
 
 
 def _encode(
-    X: Any, columns_of_bags: ColumnsOfBags, column_of_name: Callable[[str], int], separator: str
+    X: Any,
+    columns_of_bags: ColumnsOfBags,
+    column_of_name: Callable[[str], int],
+    separator: str,
+    keep_zeros: bool,
 ) -> tuple[list[EncodedSteps], NDArray[np.int64]]:
     """Column numbers of X, chunk by chunk, and its offsets.
 
     The functions give the columns of bags and of a single name; in `fit` they also add new columns.
     """
-    dict_columns = DictColumns(column_of_name, separator)
+    dict_columns = DictColumns(column_of_name, separator, keep_zeros)
     encoded: list[EncodedSteps] = []
     lengths: list[int] = []
     reader = StepReader(X)

@@ -15,6 +15,7 @@ from seqlab.inference import (
     ChainScores,
     Mask,
     beam_pair_marginals,
+    conditional_losses,
     expected_transitions,
     pair_marginals,
     path_scores,
@@ -142,6 +143,43 @@ class BoundChain(BoundStructure):
         if step_weights is not None:
             node, pair = node * step_weights[:, None], pair * step_weights[:, None, None]
         return ChainMarginals(full.log_z, node, pair.sum(axis=0), pair)
+
+    def chain_rule_features(
+        self,
+        w: Floats,
+        codes: Codes,
+        step_weights: Floats,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> ExpectedFeatures:
+        """Return the weighted losses of single steps and their gradient; see `conditional_losses`.
+
+        Parameters
+        ----------
+        w : array of shape (n_params,)
+        codes : array of shape (n_steps,)
+            Gold labels.
+        step_weights : array of shape (n_steps,)
+        allowed : boolean array of shape (n_steps, n_labels), optional
+            Possible labels of each step, if some are not known.
+
+        Returns
+        -------
+        ExpectedFeatures
+            ``log_z`` is the loss of each sequence.
+        """
+        source = self.source(w)
+
+        def marginals(block: SequenceBlock) -> ChainMarginals:
+            steps = block.steps
+            if allowed is None:
+                possible = np.arange(self.n_labels) == codes[steps][:, np.newaxis]
+            else:
+                possible = allowed[steps]
+            found = conditional_losses(self.scores(source, block), possible, step_weights[steps])
+            pair = None if self.structure.edge is None else found.pair
+            return ChainMarginals(found.losses, found.node, found.pair.sum(axis=0), pair)
+
+        return self.sum_over_blocks(marginals)
 
     def add_expected_features(
         self, marginals: ChainMarginals, block: SequenceBlock, out: Floats

@@ -88,10 +88,13 @@ class ChainStructure:
         boundary: bool = True,
         edge_features: bool = False,
         order: int = 1,
+        by_value_sums: bool = False,
     ) -> ChainStructure:
         """Choose the parameters from the training data (CRFsuite's ``feature.*`` options).
 
         With ``order`` 0 there are no weights for transitions and boundaries: steps are independent.
+        ``min_freq`` is compared with the number of steps in which a pair of feature and label occurs or,
+        if ``by_value_sums``, with the sum of the values there, as in CRFsuite.
 
         A feature counts as seen with every label of a set, but not with an unknown label. A transition
         counts as seen between two known labels; further ones are added if a run of hidden labels has no
@@ -103,7 +106,14 @@ class ChainStructure:
             state = FeaturePattern(X.n_features, n_labels)
         else:
             rows, labels = _possible_labels(codes, allowed)
-            state = FeaturePattern.observed(matrix, labels, n_labels, rows=rows, min_count=min_freq)
+            if by_value_sums:
+                state = FeaturePattern.with_value_sums(
+                    matrix, labels, n_labels, rows=rows, min_sum=min_freq
+                )
+            else:
+                state = FeaturePattern.observed(
+                    matrix, labels, n_labels, rows=rows, min_count=min_freq
+                )
         edge = None
         if edge_features:
             edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
