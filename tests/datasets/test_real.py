@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from seqlab import datasets
+from seqlab.data import InputError
 from seqlab.datasets._treebank import column_text
 from seqlab.datasets.email_signatures import label_lines
 
@@ -196,3 +197,24 @@ def test_webkb():
 
 def test_all_are_listed_as_present():
     assert all(info.present for info in datasets.list_datasets())
+
+
+def test_conll2000_with_joint_labels():
+    data = fetch("conll2000", subset="all", task="pos-np")
+    assert len(data.target_names) == 121  # as in Hao & Fern (2007)
+    assert len({token for tokens in data.data for token in tokens}) == 21_589
+    assert data.data[0][:2] == [("Confidence",), ("in",)]
+    assert data.target[0][:3] == ["NN/B", "IN/O", "DT/B"]
+
+
+def test_nettalk_words_for_training_and_testing():
+    data = fetch("nettalk", n_train=1000, n_test=1000, random_state=0)
+    assert (data.split == ["train"] * 1000 + ["test"] * 1000).all()
+    again = fetch("nettalk", n_train=1000, n_test=1000, random_state=0)
+    other = fetch("nettalk", n_train=1000, n_test=1000, random_state=1)
+    assert data.words == again.words != other.words
+    rest = fetch("nettalk", n_test=1000, random_state=0)
+    assert (rest.split == "train").sum() == 19_007
+    assert sorted(rest.words) == sorted(fetch("nettalk").words)
+    with pytest.raises(InputError, match="too many"):
+        fetch("nettalk", n_train=20_000, n_test=1000)

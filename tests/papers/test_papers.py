@@ -12,7 +12,15 @@ from seqlab.cli import app
 from seqlab.data import InputError
 from seqlab.data.open_close import open_close_to_phrases
 from seqlab.papers import classifiers_in_inference, experiment, few_labels
-from seqlab.papers.experiment import Claim, Experiment, check_claims, find_paper, run, select
+from seqlab.papers.experiment import (
+    Claim,
+    Experiment,
+    check_claims,
+    find_paper,
+    judge_claims,
+    run,
+    select,
+)
 from seqlab.papers.report import make_table, to_dict
 
 TOY = [
@@ -51,6 +59,31 @@ def test_run_and_report():
     assert stored["experiments"][0]["measured"] == 92.0
     assert [one["holds"] for one in stored["claims"]] == [True, False]
     assert make_table("toy", results).row_count == 3
+
+
+def test_verdicts_count_the_seeds():
+    experiments = [
+        Experiment("a", lambda: [1.0, 2.0, 3.0], target=2.0),
+        Experiment("b", lambda: (2.0, 1.0, 1.0)),
+        Experiment("c", lambda: 0.0),
+    ]
+    results = list(run(experiments))
+    assert [one.measured for one in results] == [2.0, pytest.approx(4 / 3), 0.0]
+    assert results[0].met
+    assert results[0].spread == pytest.approx(1.0)
+    assert results[2].spread is None
+    claims = [
+        Claim("some", ("a", "b"), lambda a, b: a > b),
+        Claim("none", ("a", "c"), lambda a, c: c > a, is_required=False),
+        Claim("all", ("b", "c"), lambda b, c: b > c),
+    ]
+    verdicts = judge_claims(claims, results)
+    assert [one.text for one in verdicts] == [
+        "holds in part (2 of 3 seeds)",
+        "does not hold here",
+        "holds",
+    ]
+    assert check_claims(claims, results) == [("some", False), ("none", False), ("all", True)]
 
 
 def test_select():

@@ -23,7 +23,8 @@ train (WSJ 15-18)  8,936 sentences, 211,727 tokens, 106,978 chunks
 test  (WSJ 20)     2,012 sentences,  47,377 tokens,  23,852 chunks
 
 A token is (word, pos), the part of speech by the Brill tagger; labels are 23 IOB2 tags. Usual
-metric: F1 over chunks. Terms: none stated; text and annotation derive from the Penn Treebank (LDC).
+metric: F1 over chunks. Labels of the task "pos-np" are a part of speech and B, I or O for noun
+phrases, 121 pairs; a token is then (word,). Terms: none stated; text and annotation derive from the Penn Treebank (LDC).
 
 Tjong Kim Sang, E. & Buchholz, S. (2000). Introduction to the CoNLL-2000 shared task: chunking.
 """
@@ -32,6 +33,7 @@ Tjong Kim Sang, E. & Buchholz, S. (2000). Introduction to the CoNLL-2000 shared 
 def fetch_conll2000(
     *,
     subset: str = "train",
+    task: str = "chunks",
     return_X_y: bool = False,
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
@@ -42,6 +44,9 @@ def fetch_conll2000(
     ----------
     subset : {"train", "test", "all"}, default="train"
         The part to load; "all" is train followed by test.
+    task : {"chunks", "pos-np"}, default="chunks"
+        "chunks": tokens (word, pos) with IOB2 tags of all chunks. "pos-np": tokens (word,), labelled with
+        the part of speech and with B, I or O for noun phrases, such as "NN/I": a task with many labels.
     return_X_y : bool, default=False
         Whether to return only ``(data, target)``.
     data_home : path, optional
@@ -69,6 +74,7 @@ def fetch_conll2000(
     ([('Rockwell', 'NNP'), ('International', 'NNP')], ['B-NP', 'I-NP'])
     """
     check_choice(subset, "subset", ("train", "test", "all"))
+    check_choice(task, "task", ("chunks", "pos-np"))
 
     def read(part: str) -> tuple[Any, Any]:
         content = load(CONLL2000, f"{part}.txt", data_home, download_if_missing)
@@ -76,4 +82,15 @@ def fetch_conll2000(
 
     data, target, split = join_parts(read, ("train", "test") if subset == "all" else (subset,))
     names = ["word", "pos"]
+    if task == "pos-np":
+        target = [
+            [f"{pos}/{_np_tag(tag)}" for (_, pos), tag in zip(tokens, tags, strict=True)]
+            for tokens, tags in zip(data, target, strict=True)
+        ]
+        data = [[(word,) for word, _ in tokens] for tokens in data]
+        names = ["word"]
     return make_result(return_X_y, data, target, split=split, feature_names=names, DESCR=_DESCR)
+
+
+def _np_tag(tag: str) -> str:
+    return tag[0] if tag.endswith("-NP") else "O"

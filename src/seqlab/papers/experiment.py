@@ -1,7 +1,7 @@
 """Experiments: what to measure, the published number and our target.
 
-An experiment is a function that measures one number. A claim is a statement about several numbers ("A is at
-least four points above B").
+An experiment is a function that measures one number, or the same number for several seeds. A claim is a
+statement about several numbers ("A is at least four points above B"), checked for each seed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from seqlab.data.errors import InputError
@@ -25,7 +26,7 @@ class Experiment:
     name : str
         Parts joined by ``/``, from general to specific: ``np/snow/cscl``.
     measure : function
-        Without arguments; trains, predicts and returns the number.
+        Without arguments; trains, predicts and returns the number, or a sequence with one number per seed.
     published : float, optional
         The number in the paper, if it has the same experiment (perhaps on other data).
     target : float, optional
@@ -35,7 +36,7 @@ class Experiment:
     """
 
     name: str
-    measure: Callable[[], float]
+    measure: Callable[[], float | Sequence[float]]
     published: float | None = None
     target: float | None = None
     less_is_better: bool = False
@@ -51,12 +52,45 @@ class Claim:
     needs : tuple of str
         Names of the experiments that it compares.
     holds : function
-        Takes their numbers, in the order of ``needs``.
+        Takes their numbers, in the order of ``needs``; called once per seed.
+    is_required : bool, default=True
+        Whether `seqlab reproduce` fails if the claim does not hold. False for a claim of the paper that
+        we only examine.
     """
 
     text: str
     needs: tuple[str, ...]
     holds: Callable[..., bool]
+    is_required: bool = True
+
+
+class Verdict(NamedTuple):
+    """How a claim compares with the measured numbers.
+
+    Attributes
+    ----------
+    claim : Claim
+    n_holds, n_seeds : int
+        For how many of the seeds it holds.
+    """
+
+    claim: Claim
+    n_holds: int
+    n_seeds: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds for every seed."""
+        return self.n_holds == self.n_seeds
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        if self.holds:
+            return "holds"
+        if self.n_holds == 0:
+            return "does not hold here"
+        return f"holds in part ({self.n_holds} of {self.n_seeds} seeds)"
 
 
 class Result(NamedTuple):
@@ -66,12 +100,25 @@ class Result(NamedTuple):
     ----------
     experiment : Experiment
     measured : float
+        The number, or its mean over the seeds.
     seconds : float
+    values : tuple of float
+        One number per seed; empty if there is only one number.
     """
 
     experiment: Experiment
     measured: float
     seconds: float
+    values: tuple[float, ...] = ()
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation over the seeds; None with fewer than two."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def of_seed(self, seed: int) -> float:
+        """Return the number of one seed."""
+        return self.values[seed] if self.values else self.measured
 
     @property
     def met(self) -> bool | None:
@@ -132,15 +179,27 @@ def run(experiments: Iterable[Experiment]) -> Iterator[Result]:
     """Run the experiments one after the other."""
     for experiment in experiments:
         began = time.perf_counter()
-        measured = float(experiment.measure())
-        yield Result(experiment, measured, time.perf_counter() - began)
+        found = experiment.measure()
+        values = tuple(float(one) for one in found) if isinstance(found, Sequence) else ()
+        measured = fmean(values) if values else float(found)  # type: ignore[arg-type]
+        yield Result(experiment, measured, time.perf_counter() - began, values)
 
 
 def check_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[tuple[str, bool]]:
     """Check each claim whose experiments were all measured; return its text and whether it holds."""
-    numbers = {result.experiment.name: result.measured for result in results}
-    return [
-        (claim.text, bool(claim.holds(*(numbers[name] for name in claim.needs))))
-        for claim in claims
-        if numbers.keys() >= set(claim.needs)
-    ]
+    return [(verdict.claim.text, verdict.holds) for verdict in judge_claims(claims, results)]
+
+
+def judge_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[Verdict]:
+    """Check each claim whose experiments were all measured, for every seed that they have in common."""
+    found = {result.experiment.name: result for result in results}
+    verdicts = []
+    for claim in claims:
+        if found.keys() >= set(claim.needs):
+            needed = [found[name] for name in claim.needs]
+            n_seeds = min((len(one.values) for one in needed if one.values), default=1)
+            n_holds = sum(
+                bool(claim.holds(*(one.of_seed(seed) for one in needed))) for seed in range(n_seeds)
+            )
+            verdicts.append(Verdict(claim, n_holds, n_seeds))
+    return verdicts

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seqlab.data.io.streams import open_writer
-from seqlab.papers.experiment import Claim, Result, check_claims, find_paper, run, select
+from seqlab.papers.experiment import Claim, Result, find_paper, judge_claims, run, select
 
 
 def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) -> bool:
@@ -39,13 +39,14 @@ def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) 
     if not console.is_terminal:
         console.width = 100
     console.print(make_table(module.TITLE, results))
-    claims = check_claims(module.CLAIMS, results)
-    for text, holds in claims:
-        console.print(f"{'holds' if holds else 'does not hold'}: {text}")
+    verdicts = judge_claims(module.CLAIMS, results)
+    for verdict in verdicts:
+        console.print(f"{verdict.text}: {verdict.claim.text}")
     if output is not None:
         with open_writer(output) as write:
             write(json.dumps(to_dict(module.TITLE, results, module.CLAIMS), indent=1) + "\n")
-    return all(result.met is not False for result in results) and all(holds for _, holds in claims)
+    claims_hold = all(one.holds for one in verdicts if one.claim.is_required)
+    return claims_hold and all(result.met is not False for result in results)
 
 
 def to_dict(title: str, results: Sequence[Result], claims: Sequence[Claim]) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def to_dict(title: str, results: Sequence[Result], claims: Sequence[Claim]) -> d
             {
                 "name": result.experiment.name,
                 "measured": round(result.measured, 2),
+                "values": [round(value, 2) for value in result.values],
                 "published": result.experiment.published,
                 "target": result.experiment.target,
                 "met": result.met,
@@ -63,7 +65,10 @@ def to_dict(title: str, results: Sequence[Result], claims: Sequence[Claim]) -> d
             }
             for result in results
         ],
-        "claims": [{"text": text, "holds": holds} for text, holds in check_claims(claims, results)],
+        "claims": [
+            {"text": one.claim.text, "holds": one.holds, "verdict": one.text}
+            for one in judge_claims(claims, results)
+        ],
     }
 
 
@@ -71,7 +76,7 @@ def make_table(title: str, results: Sequence[Result]) -> Table:
     """Table of the results."""
     table = Table(title=title, title_justify="left")
     table.add_column("experiment", no_wrap=True)
-    for name in ("published", "target", "measured", "", "seconds"):
+    for name in ("published", "target", "measured", "+-", "", "seconds"):
         table.add_column(name, justify="right")
     marks = {None: "", True: "ok", False: "missed"}
     for result in results:
@@ -81,6 +86,7 @@ def make_table(title: str, results: Sequence[Result]) -> Table:
             _format(experiment.published),
             _format(experiment.target),
             _format(result.measured),
+            _format(result.spread),
             marks[result.met],
             f"{result.seconds:.1f}",
         )
