@@ -3,6 +3,7 @@
 PAPERS = {
     "classifiers": "seqlab.papers.classifiers_in_inference",
     "few-labels": "seqlab.papers.few_labels",
+    "secoc": "seqlab.papers.output_codes",
     "stacking": "seqlab.papers.stacked_sequential_learning",
 }
 """Short names of the papers and their modules, which define ``TITLE``, ``EXPERIMENTS`` and ``CLAIMS``."""
