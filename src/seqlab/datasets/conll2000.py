@@ -23,8 +23,9 @@ train (WSJ 15-18)  8,936 sentences, 211,727 tokens, 106,978 chunks
 test  (WSJ 20)     2,012 sentences,  47,377 tokens,  23,852 chunks
 
 A token is (word, pos), the part of speech by the Brill tagger; labels are 23 IOB2 tags. Usual
-metric: F1 over chunks. Labels of the task "pos-np" are a part of speech and B, I or O for noun
-phrases, 121 pairs; a token is then (word,). Terms: none stated; text and annotation derive from the Penn Treebank (LDC).
+metric: F1 over chunks. In the task "pos-np" a token is (word,), and a label is a part of speech and B,
+I or O for noun phrases: 121 pairs. Terms: none stated; text and annotation derive from the Penn
+Treebank (LDC).
 
 Tjong Kim Sang, E. & Buchholz, S. (2000). Introduction to the CoNLL-2000 shared task: chunking.
 """

@@ -130,7 +130,9 @@ def _draw(
     first = n_train if n_train is not None else n_words - (n_test or 0)
     second = n_test if n_test is not None else n_words - first
     if first < 0 or second < 0 or first + second > n_words:
-        raise InputError(f"n_train={n_train} and n_test={n_test} are too many: there are {n_words} words")
+        raise InputError(
+            f"n_train={n_train} and n_test={n_test} are too many: there are {n_words} words"
+        )
     order = check_random_state(random_state).permutation(n_words)[: first + second]
     return order.tolist(), np.array(["train"] * first + ["test"] * second)
 

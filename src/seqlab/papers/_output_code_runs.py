@@ -20,6 +20,7 @@ from seqlab.models.crf import LinearChainCRF
 from seqlab.models.perceptron import StructuredPerceptron
 
 N_WORDS = 1000
+N_SENTENCES = 8936  # training part of CoNLL-2000
 N_SYNTHETIC, SYNTHETIC_LENGTH = 100, 50
 CODE_LENGTH = 200
 # Passes of perceptrons: 20 for words and drawn sequences, fewer for the 211,727 tokens of "npc".
@@ -61,14 +62,13 @@ class Run(NamedTuple):
 def load(data: str, window: int, seed: int) -> Split:
     """Load a data set with the features of the steps in a window (1: the step alone)."""
     if data == "nettalk":
-        words = fetch_nettalk(n_train=N_WORDS, n_test=N_WORDS, random_state=seed)
-        n_train, y = N_WORDS, words.target
-        X = _one_hot(words.data)
+        words, y = fetch_nettalk(
+            n_train=N_WORDS, n_test=N_WORDS, random_state=seed, return_X_y=True
+        )
+        n_train, X = N_WORDS, _one_hot(words)
     elif data == "npc":
-        X_train, y_train = fetch_conll2000(task="pos-np", return_X_y=True)
-        X_test, y_test = fetch_conll2000(task="pos-np", subset="test", return_X_y=True)
-        n_train, y = len(X_train), [*y_train, *y_test]
-        X = _one_hot([*X_train, *X_test])
+        sentences, y = fetch_conll2000(task="pos-np", subset="all", return_X_y=True)
+        n_train, X = N_SENTENCES, _one_hot(sentences)
     else:
         drawn, y = make_hmm_sequences(
             2 * N_SYNTHETIC,
@@ -159,7 +159,9 @@ def cpu_seconds(data: str, window: int, name: str, seeds: int) -> list[float]:
 @cache
 def warm_up(data: str, name: str) -> None:
     """Compile the kernels of a learner."""
-    X, y = make_hmm_sequences(4, 6, n_labels=5, encoding="sparse", ko=2, random_state=0, return_X_y=True)
+    X, y = make_hmm_sequences(
+        4, 6, n_labels=5, encoding="sparse", ko=2, random_state=0, return_X_y=True
+    )
     learner = make_learner(data, name, 0)
     if isinstance(learner, SequentialOutputCode):
         learner.set_params(code_length=None)
@@ -170,7 +172,7 @@ def warm_up(data: str, name: str) -> None:
 
 def ceilings(preset: str, seeds: int, window: str) -> list[float]:
     """Best possible accuracy on the synthetic data of each seed, in percent."""
-    found = [
+    found: list[Any] = [
         make_hmm_sequences(2 * N_SYNTHETIC, SYNTHETIC_LENGTH, preset=preset, random_state=seed)
         for seed in range(seeds)
     ]
@@ -188,7 +190,11 @@ def measure_cycle(kind: str, seeds: int) -> list[float]:
             x[:, 1:] = 0.0
             x[0, 1 + labels[0]] = 1.0
         crf = LinearChainCRF(c2=0.01)
-        model = crf if kind == "crf" else SequentialOutputCode(crf, code="exhaustive", random_state=seed)
+        model = (
+            crf
+            if kind == "crf"
+            else SequentialOutputCode(crf, code="exhaustive", random_state=seed)
+        )
         model.fit(X[:100], y[:100])
         # Only steps whose label has to come from the transitions: long after the observed one.
         late = slice(10, 20)
