@@ -6,6 +6,7 @@ attribute.
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from seqlab.data.errors import InputError
+
+# Classifiers that need dense rows have fewer features than this.
+_MAX_DENSE_FEATURES = 1_000_000
+_PLACEHOLDERS = ("passthrough", "drop")  # instead of an estimator, in scikit-learn
 
 
 def require(condition: Any, name: str) -> None:
@@ -76,7 +81,7 @@ def check_matrix(value: Any, name: str, shape: tuple[int | None, int | None]) ->
     """Check a dense or sparse matrix of floats, and return it; the indices of sparse ones are valid."""
     if not sp.issparse(value):
         return check_array(value, name, shape)
-    if value.format not in ("csr", "csc") or value.dtype.kind != "f":
+    if value.format not in ("csr", "csc") or value.dtype != np.float64:
         raise InputError(f"{name} is not a matrix of the right type")
     if any(
         wanted is not None and n != wanted for n, wanted in zip(value.shape, shape, strict=True)
@@ -124,3 +129,48 @@ def check_list(value: Any, name: str, kind: type, length: int | None = None) -> 
     for item in value:
         check_type(item, f"an entry of {name}", kind)
     return value
+
+
+def has_fitted_attributes(estimator: Any) -> bool:
+    """Return whether an estimator has attributes that `fit` sets: names that end with an underscore."""
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
+
+
+def probe_classifier(classifier: Any, n_features: int, n_columns: int | None = None) -> Any:
+    """Let a fitted classifier predict a row of zeros, so that it fails now if it ever fails.
+
+    Parameters
+    ----------
+    classifier : classifier of any library
+    n_features : int
+    n_columns : int, optional
+        Number of columns that its ``predict_proba`` must have.
+
+    Returns
+    -------
+    array of shape (1,)
+        The predicted label.
+    """
+    row: Any = sp.csr_matrix((1, n_features))
+    if n_features <= _MAX_DENSE_FEATURES:
+        row = np.zeros((1, n_features))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        label = np.asarray(classifier.predict(row))
+        for method in ("predict_proba", "decision_function"):
+            if hasattr(classifier, method):
+                values = np.asarray(getattr(classifier, method)(row))
+                wanted = n_columns if method == "predict_proba" else None
+                if values.dtype.kind != "f" or (wanted and values.shape != (1, wanted)):
+                    raise InputError(f"{method} of {type(classifier).__name__} gives a wrong shape")
+    if label.shape != (1,):
+        raise InputError(f"predict of {type(classifier).__name__} gives a wrong shape")
+    return label
+
+
+def check_named_estimators(steps: Any, name: str, *methods: str) -> None:
+    """Check a list of (name, estimator) pairs whose estimators have the given methods."""
+    for step in check_type(steps, name, list):
+        require(isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str), name)
+        is_placeholder = step[1] is None or (isinstance(step[1], str) and step[1] in _PLACEHOLDERS)
+        require(is_placeholder or all(hasattr(step[1], one) for one in methods), name)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.convert import as_sequences
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
@@ -80,6 +81,12 @@ class MatrixTransformer(SequenceTransformer):
     def transform(self, X: Any) -> Sequences:
         """Append the columns learned in `fit`."""
         return self._append(self._check_columns(X))
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if state_checks.has_fitted_attributes(self):
+            n = state_checks.check_int(self.n_features_in_, "n_features_in_", 0)
+            state_checks.check_array(self.feature_names_, "feature_names_", (n,), "OU")
 
     def _append(self, sequences: Sequences) -> Sequences:
         """Return the sequences with further columns."""

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features._base import TokenTransformer
@@ -176,6 +177,18 @@ class BracketFeatures(TokenTransformer):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "templates_")
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        kinds = ["open", "close"] if self.decisions == "both" else [self.decisions]
+        state_checks.check_type(self.templates_, "templates_", dict)
+        state_checks.require(list(self.templates_) == kinds, "templates_")
+        for templates in self.templates_.values():
+            state_checks.check_type(templates, "templates_", Templates)
+            state_checks.require(hasattr(templates, "vocabularies_"), "templates_")
+            state_checks.require(templates.n_features_in_ == self.n_features_in_, "templates_")
 
     def _prepare(self, X: Any) -> tuple[Any, dict[str, Templates]]:
         """Return the tokens as a list, and unfitted templates for each kind of decision."""

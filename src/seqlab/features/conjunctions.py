@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Integral, Interval
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features._base import MatrixTransformer
@@ -102,6 +103,14 @@ class Conjunctions(MatrixTransformer):
         # Codes are shifted by one: the padding is 0, because -1 would mean "no feature".
         self.products_ = keys[:n_products][counts[:n_products] >= self.min_count] - 1
         return sequences
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if state_checks.has_fitted_attributes(self):
+            shape, n = (None, self.size), self.n_features_in_
+            state_checks.check_array(
+                self.products_, "products_", shape, "i", low=-1, high=n, dtype=np.int32
+            )
 
     def _append(self, sequences: Sequences) -> Sequences:
         from seqlab.features._kernels.code_tables import count_slots, fill_slots, find_rows

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features._base import FixedTokenTransformer
@@ -86,6 +87,16 @@ class Gazetteer(FixedTokenTransformer):
         kinds = ["B", "I", "in"] if self.loose else ["B", "I"]
         self.feature_names_ = [f"{name}:{kind}" for name in self.lists for kind in kinds]
         return self
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        state_checks.check_int(self.column, "column", 0)
+        for name in ("lower", "loose"):
+            state_checks.check_type(getattr(self, name), name, bool)
+        state_checks.check_type(self.lists, "lists", Mapping)
+        if state_checks.has_fitted_attributes(self):
+            sound = Gazetteer(self.lists, loose=self.loose).fit().feature_names_
+            state_checks.require(self.feature_names_ == sound, "feature_names_")
 
     def transform(self, X: Any) -> Sequences:
         """Return the membership features, CSR of shape (n_steps, n_features)."""

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import FeatureUnion
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 
@@ -39,6 +40,12 @@ class SequenceUnion(FeatureUnion):
     >>> union.get_feature_names_out()[-2:].tolist()
     ['lists__city:B', 'lists__city:I']
     """
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        state_checks.check_named_estimators(self.transformer_list, "transformer_list", "transform")
+        state_checks.check_type(self.n_jobs, "n_jobs", int, type(None))
+        state_checks.check_type(self.transformer_weights, "transformer_weights", dict, type(None))
 
     def _hstack(self, Xs: Any) -> Sequences:
         for part in Xs:

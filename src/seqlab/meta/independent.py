@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
@@ -115,6 +116,23 @@ class IndependentLabeler(DistributionMixin, ChainLabeler):
                 raise
             only, name = self.classes_.tolist()[0], type(self.estimator_).__name__
             raise InputError(f"y has only one class ({only!r}); {name} needs two") from error
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels = self.classes_.size
+        state_checks.check_type(self.uses_codes_, "uses_codes_", bool, np.bool_)
+        labels = self.classes_.tolist()
+        state_checks.require(labels == sorted(labels), "classes_")
+        label = state_checks.probe_classifier(self.estimator_, self.n_features_in_)
+        known = np.arange(n_labels) if self.uses_codes_ else self.classes_
+        found = getattr(self.estimator_, "classes_", label)
+        state_checks.require(set(np.asarray(found).tolist()) <= set(known.tolist()), "estimator_")
+        state_checks.require(label.tolist()[0] in known.tolist(), "estimator_")
+        if _has_scores(self) and n_labels > 1:
+            row = np.zeros((1, self.n_features_in_))
+            state_checks.require(self._step_scores(row).shape == (1, n_labels), "estimator_")
 
     def _predict(self, X: Sequences, mask: Any = None) -> NDArray[np.int64]:
         if mask is not None:

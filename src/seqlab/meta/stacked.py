@@ -24,6 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.learning import TrainingData, unchanged_on_failure
@@ -270,6 +271,29 @@ class StackedSequentialLearner(BaseLabeler):
         scores = score_steps(self.base_, rest.X, self.classes_)
         extended = self._extend(rest.X, scores, fit=True)
         self.labeler_ = fit_prepared(clone(second), rest.with_features(extended))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_opinions = state_checks.check_int(self.n_opinions_, "n_opinions_", 0)
+        state_checks.require((self.base_ is None) == (self.window is None), "base_")
+        labels, n_features = self.classes_.tolist(), self.n_features_in_
+        state_checks.require(labels == sorted(labels), "classes_")
+        for name, n_columns in (("base_", n_features), ("labeler_", n_features + n_opinions)):
+            labeler = getattr(self, name)
+            if name == "labeler_" or labeler is not None:
+                state_checks.check_type(labeler, name, BaseLabeler)
+                state_checks.require(labeler.n_features_in_ == n_columns, name)
+                state_checks.require(set(labeler.classes_.tolist()) <= set(labels), name)
+        if self.base_ is None:
+            state_checks.require(n_opinions == 0, "n_opinions_")
+            return
+        columns = column_names(self.classes_)
+        window = ScoreWindow.from_params(self.window, self.include_self)
+        state_checks.require(len(window.names(columns)) == n_opinions, "n_opinions_")
+        state_checks.check_array(self.scale_, "scale_", (1 + 2 * len(columns),), dtype=np.float64)
+        state_checks.require(self.kind_ in ("log_odds", "margin", "vote"), "kind_")
 
     def _folds(self, n_sequences: int, groups: Any) -> list[tuple[Ints, Ints]]:
         return split_folds(

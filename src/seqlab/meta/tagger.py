@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.models.crf import LinearChainCRF
 
@@ -134,6 +135,20 @@ class Tagger(BaseEstimator):
             if hasattr(labeler, "classes_"):
                 self.features_, self.labeler_ = features, labeler
         return self
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        features, labeler = self.features_, self.labeler_
+        state_checks.require(
+            hasattr(labeler, "classes_") and hasattr(labeler, "predict"), "labeler_"
+        )
+        if features is not None:
+            state_checks.require(hasattr(features, "transform"), "features_")
+            n_features = getattr(features, "n_features_out_", None)
+            if n_features is not None:
+                state_checks.require(labeler.n_features_in_ == n_features, "labeler_")
 
     @property
     def classes_(self) -> Any:

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning import TrainingData
 
@@ -50,6 +51,23 @@ class StepPosteriors:
         self.classifier = classifier
         self.columns = columns
         self.n_labels = n_labels
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_labels = state_checks.check_int(self.n_labels, "n_labels", 1)
+        columns = state_checks.check_array(
+            self.columns, "columns", (None,), "i", low=0, high=n_labels, dtype=np.int64
+        )
+        state_checks.require(columns.size and np.unique(columns).size == columns.size, "columns")
+        if self.classifier is None:
+            state_checks.require(columns.size == 1, "columns")
+
+    def check_classifier(self, n_features: int, n_labels: int) -> None:
+        """Raise an error if the classifier does not predict these labels from this number of features."""
+        state_checks.require(self.n_labels == n_labels, "n_labels")
+        if self.classifier is not None:
+            state_checks.require(hasattr(self.classifier, "predict_proba"), "classifier")
+            state_checks.probe_classifier(self.classifier, n_features, self.columns.size)
 
     def proba(self, matrix: Any, steps: NDArray[np.int64], offsets: Any) -> NDArray[np.float64]:
         """Return the posteriors of the rows of ``matrix``.

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from seqlab.data import state_checks
 from seqlab.data.convert import Layout, as_sequences, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.labels import PARTIAL, EncodedLabels, encode_labels, sequence_weights
@@ -190,6 +191,28 @@ class BaseLabeler(BaseEstimator):
         """Set the attributes that are derived from the labels."""
         self.classes_ = data.classes
         self.transition_counts_, self.start_counts_ = data.count_transitions()
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels = state_checks.check_classes(self.classes_)
+        state_checks.check_int(self.n_features_in_, "n_features_in_", 1)
+        if "transition_counts_" in vars(self):
+            shape = (n_labels, n_labels)
+            state_checks.check_array(self.transition_counts_, "transition_counts_", shape, "i")
+            state_checks.check_array(self.start_counts_, "start_counts_", (n_labels,), "i")
+        if "feature_names_in_" in vars(self):
+            names = self.feature_names_in_
+            state_checks.check_array(names, "feature_names_in_", (self.n_features_in_,), "OU")
+        if self.vectorizer_ is not None:
+            n_columns = self._vectorizer_columns()
+            state_checks.require(n_columns == self.n_features_in_, "vectorizer_")
+
+    def _vectorizer_columns(self) -> int:
+        """Return the number of columns of the vectorizer, which must be of the right type."""
+        vectorizer = state_checks.check_type(self.vectorizer_, "vectorizer_", SequenceVectorizer)
+        return len(vectorizer.vocabulary_)
 
     def _new_vectorizer(self) -> Any:
         """Return a transformer that turns symbolic X into numbers."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import SequenceBlock, Sequences
@@ -56,6 +57,21 @@ class ChainLabeler(BaseLabeler):
         given = signature(type(self).__init__).parameters.items()
         defaults = {name: one.default for name, one in given if one.default is not Parameter.empty}
         super().__setstate__(defaults | unpack_sparse(state))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if state_checks.has_fitted_attributes(self):
+            state_checks.require("transition_counts_" in vars(self), "transition_counts_")
+
+    def _check_chain(self, *, start: bool = True, transitions: bool = True) -> None:
+        """Check the arrays of a Markov chain among the restored attributes."""
+        n_labels = self.classes_.size
+        if start:
+            state_checks.check_array(self.start_, "start_", (n_labels,))
+        if transitions:
+            state_checks.check_array(self.transitions_, "transitions_", (n_labels, n_labels))
+        if "may_end_" in vars(self):
+            state_checks.check_array(self.may_end_, "may_end_", (n_labels,), "b")
 
     def predict(self, X: Any, *, lengths: Any = None, constraints: Any = None) -> Any:
         """Return the most probable labeling of each sequence (Viterbi).

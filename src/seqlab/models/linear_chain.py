@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from seqlab.data import state_checks
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
 from seqlab.learning import TrainingData
@@ -87,6 +88,17 @@ class LinearChainLabeler(ChainLabeler):
         self.start_ = weights.start
         self.end_ = weights.end
         self.edge_coef_ = weights.edge_coef
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels, n_features = self.classes_.size, self.n_features_in_
+        self._check_chain()
+        state_checks.check_array(self.end_, "end_", (n_labels,))
+        state_checks.check_matrix(self.coef_, "coef_", (n_labels, n_features))
+        if self.edge_coef_ is not None:
+            state_checks.check_matrix(self.edge_coef_, "edge_coef_", (n_labels**2, n_features))
 
     def _prepare_scoring(self, X: Sequences) -> WeightSource:
         weights = ChainWeights(

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
@@ -287,6 +288,20 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
             n_visits = [visits for _, visits in passes]
             self.survival_ = np.diff(np.concatenate([[0], *n_visits, [trained.n_visits]]))
             self.structure_ = structure
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self) or self.votes_ is None:
+            return
+        structure = state_checks.check_type(self.structure_, "structure_", ChainStructure)
+        n_votes = state_checks.check_matrix(
+            self.votes_, "votes_", (None, structure.n_params)
+        ).shape[0]
+        state_checks.require(sp.issparse(self.votes_) and self.votes_.format == "csr", "votes_")
+        state_checks.check_array(self.survival_, "survival_", (n_votes,), "i", low=0)
+        state_checks.require(self.survival_.sum() > 0, "survival_")
+        state_checks.require(structure.n_labels == self.classes_.size, "structure_")
+        state_checks.require(structure.state.n_features == self.n_features_in_, "structure_")
 
     def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
         if self.votes_ is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from seqlab.data.errors import InputError
+from seqlab.data.state_checks import check_named_estimators
 
 
 def check_foreign(estimator: Any) -> None:
@@ -76,12 +77,24 @@ def _check_kmeans(model: Any) -> None:
     _require(centers.dtype.kind == "f", "cluster_centers_")
 
 
+def _check_pipeline(pipeline: Any) -> None:
+    check_named_estimators(pipeline.steps, "steps")
+    check_named_estimators(pipeline.steps[:-1], "steps", "transform")
+    _require(pipeline.steps, "steps")
+
+
+def _check_union(union: Any) -> None:
+    check_named_estimators(union.transformer_list, "transformer_list", "transform")
+
+
 def _require(condition: Any, name: str) -> None:
     if not condition:
         raise InputError(f"{name} does not agree with its other attributes")
 
 
 _CHECKS = {
+    "sklearn.pipeline.FeatureUnion": _check_union,
+    "sklearn.pipeline.Pipeline": _check_pipeline,
     "sklearn.svm._base.BaseLibSVM": _check_libsvm,
     "sklearn.neighbors._base.NeighborsBase": _check_neighbors,
     "sklearn.cluster._kmeans._BaseKMeans": _check_kmeans,

@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Integral, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.data.vocabulary import Vocabulary
 from seqlab.features._base import TokenTransformer
 from seqlab.features._token_columns import token_blocks
 from seqlab.features.templates._block_reader import BlockReader
 from seqlab.features.templates._feature_columns import (
     assemble,
+    check_keys,
     count_columns,
     feature_names,
     keep_frequent,
@@ -276,6 +279,27 @@ class Templates(TokenTransformer):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "vocabularies_")
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        state_checks.check_type(self.templates_, "templates_", list)
+        names = self.column_names_
+        state_checks.check_list(list(names), "column_names_", str, self.n_features_in_)
+        state_checks.require(self.boundary_ in ("mark", "skip"), "boundary_")
+        state_checks.require(self.syntax_ in ("crfpp", "wapiti"), "syntax_")
+        plan = make_plan(self._resolve(self.templates_, names, self.syntax_)[0])
+        vocabularies = self.vocabularies_
+        state_checks.check_list(vocabularies, "vocabularies_", Vocabulary, len(plan.views))
+        for prefix, groups in (("", plan.unary), ("edge_", plan.edge)):
+            tables = getattr(self, f"{prefix}tables_")
+            state_checks.check_list(tables, f"{prefix}tables_", np.ndarray, len(groups))
+            texts = getattr(self, f"{prefix}text_features_")
+            state_checks.check_list(texts, f"{prefix}text_features_", Vocabulary, len(groups))
+            check_keys(groups, tables, vocabularies)
+        for name in ("_lookup", "_lookup_lock"):  # made on first use
+            state_checks.require(vars(self).get(name) is None, name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the look-up tables and their lock, which are made on first use."""

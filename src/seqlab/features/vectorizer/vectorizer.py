@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Integral, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences, to_offsets
 from seqlab.data.string_table import StringTable
@@ -145,6 +146,11 @@ class SequenceVectorizer(SequenceTransformer):
             vocabulary = vocabulary.select(frequent)
         self.vocabulary_ = vocabulary
         return Sequences(matrix, offsets, feature_names=vocabulary)
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if state_checks.has_fitted_attributes(self):
+            state_checks.check_type(self.vocabulary_, "vocabulary_", Vocabulary)
 
     def transform(self, X: Iterable[Any]) -> Sequences:
         """Vectorize X with the features learned in `fit`.

@@ -28,6 +28,7 @@ from sklearn.utils._param_validation import Integral, Interval, Real
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.learning import FitProgress, run_fit, unchanged_on_failure
 from seqlab.models.base import LIMIT_CONSTRAINTS
@@ -188,6 +189,20 @@ class SNoW(ClassifierMixin, BaseEstimator):
         self.callback = callback
         self.random_state = random_state
         self.verbose = verbose
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_features = state_checks.check_int(self.n_features_in_, "n_features_in_", 1)
+        shape = (n_features, state_checks.check_classes(self.classes_))
+        for name in ("weights_", "links_"):
+            matrix = state_checks.check_matrix(getattr(self, name), name, shape)
+            state_checks.require(sp.issparse(matrix) and matrix.format == "csr", name)
+        for name, dtype in (("_counts", np.int32), ("_totals", np.float64), ("_touched", np.int64)):
+            array = getattr(self, name)
+            state_checks.check_array(array, name, (self.links_.nnz,), "fi", dtype=dtype)
+        state_checks.check_int(self.n_seen_, "n_seen_", 0)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> SNoW:

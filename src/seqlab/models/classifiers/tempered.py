@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.learning import unchanged_on_failure
 
@@ -144,6 +145,16 @@ class TemperedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             else:
                 self.temperature_ = float(self.temperature)
         return self
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_classes = state_checks.check_classes(self.classes_)
+        state_checks.check_number(self.temperature_, "temperature_", 1e-300)
+        state_checks.probe_classifier(self.estimator_, self.estimator_.n_features_in_, n_classes)
+        labels = np.asarray(self.estimator_.classes_).tolist()
+        state_checks.require(labels == self.classes_.tolist(), "classes_")
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Scaled log-posteriors, shape (n_samples, n_classes).

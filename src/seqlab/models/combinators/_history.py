@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from seqlab.data import state_checks
 from seqlab.models._posteriors import MIN_POSTERIOR, StepPosteriors, apply_floor
 from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.combinators._projections import Projections
@@ -44,6 +45,16 @@ class HistoryColumns:
         self.history = history
         self.first_lag = first_lag
         self.combinations = combinations
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_labels = state_checks.check_int(self.n_labels, "n_labels", 1)
+        # Histories are numbers in base n_labels + 1, which must fit into 63 bits.
+        history = state_checks.check_int(self.history, "history", 0, 63)
+        state_checks.require((n_labels + 1) ** history < 2**63, "history")
+        state_checks.check_int(self.first_lag, "first_lag", 1, 3)
+        codes = state_checks.check_array(self.combinations, "combinations", (None,), "i", low=0)
+        state_checks.require((np.diff(codes) > 0).all(), "combinations")
 
     @property
     def n_columns(self) -> int:
@@ -96,6 +107,17 @@ class LocalModel:
     def __init__(self, columns: HistoryColumns, model: StepPosteriors | Projections) -> None:
         self.columns = columns
         self.model = model
+
+    def check_classifiers(self, n_features: int, n_labels: int, history: int) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        columns = state_checks.check_type(self.columns, "columns", HistoryColumns)
+        state_checks.require(columns.n_labels == n_labels, "columns")
+        state_checks.require(columns.history == history, "columns")
+        state_checks.check_type(self.model, "model", StepPosteriors, Projections)
+        if isinstance(self.model, StepPosteriors):
+            self.model.check_classifier(n_features + columns.n_columns, n_labels)
+        else:
+            self.model.check_classifiers(n_features + columns.n_columns, n_labels)
 
     def bind(self, matrix: Any, offsets: Codes) -> LocalScores:
         """Return the function ``(steps, histories) -> (n, n_labels)`` for the given sequences."""

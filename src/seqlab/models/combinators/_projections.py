@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.learning import TrainingData
 from seqlab.models._markov import LegalTransitions
 from seqlab.models._posteriors import StepPosteriors, fit_posteriors, weights_and_groups
@@ -33,6 +34,17 @@ class Projections:
     def __init__(self, posteriors: list[StepPosteriors | None], fixed: NDArray[np.float64]) -> None:
         self.posteriors = posteriors
         self.fixed = fixed
+
+    def check_classifiers(self, n_features: int, n_labels: int) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        shape = (n_labels + 1, n_labels)
+        state_checks.check_array(self.fixed, "fixed", shape, low=0, high=1 + 1e-6)
+        kinds = (StepPosteriors, type(None))
+        state_checks.require(len(self.posteriors) == n_labels + 1, "posteriors")
+        for posteriors in self.posteriors:
+            state_checks.check_type(posteriors, "posteriors", *kinds)
+            if posteriors is not None:
+                posteriors.check_classifier(n_features, n_labels)
 
     @property
     def classifiers(self) -> list[Any]:

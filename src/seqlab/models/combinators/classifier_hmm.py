@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from seqlab.data import state_checks
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.learning import TrainingData
@@ -29,6 +30,7 @@ from seqlab.models._markov import count_chain, estimate_chain, fill_empty_rows
 from seqlab.models._posteriors import (
     CLASSIFIER_CONSTRAINTS,
     MIN_POSTERIOR,
+    StepPosteriors,
     fit_posteriors,
     prepare_classifier,
     weights_and_groups,
@@ -199,6 +201,22 @@ class ClassifierHMM(ProbabilisticChainMixin, ChainLabeler):
         """The fitted classifier, or the two of an alternating chain; None for a single label."""
         fitted = [each.classifier for each in self.posteriors_]
         return fitted[0] if len(fitted) == 1 else fitted
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels = self.classes_.size
+        self._check_chain()
+        state_checks.check_array(self.may_end_, "may_end_", (n_labels,), "b")
+        state_checks.check_array(self.marginal_, "marginal_", (n_labels,), low=0, high=1 + 1e-6)
+        for name in ("start_", "transitions_"):
+            array = getattr(self, name)
+            state_checks.check_array(array, name, array.shape, low=0, high=1 + 1e-6)
+        state_checks.check_list(self.posteriors_, "posteriors_", StepPosteriors)
+        state_checks.require(len(self.posteriors_) in (1, 2), "posteriors_")
+        for posteriors in self.posteriors_:
+            posteriors.check_classifier(self.n_features_in_, n_labels)
 
     def _prepare_scoring(self, X: Sequences) -> Any:
         return self._log_prior(int(X.lengths.max(initial=0)))

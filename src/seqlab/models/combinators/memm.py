@@ -20,6 +20,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
@@ -197,6 +198,12 @@ class MEMM(DistributionMixin, ChainLabeler):
         """The fitted classifier, or the list of them by previous label and for first steps."""
         model = self.local_.model
         return model.classifiers if isinstance(model, Projections) else model.classifier
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if state_checks.has_fitted_attributes(self):
+            local = state_checks.check_type(self.local_, "local_", LocalModel)
+            local.check_classifiers(self.n_features_in_, self.classes_.size, self.history)
 
     def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         n_labels, offsets = self.classes_.size, block.offsets

@@ -19,13 +19,14 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from seqlab.data import state_checks
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask
 from seqlab.learning import TrainingData
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
-from seqlab.models.combinators._projections import fit_projections
+from seqlab.models.combinators._projections import Projections, fit_projections
 from seqlab.models.combinators._propagation import find_reachable
 
 
@@ -145,6 +146,17 @@ class ProjectionMarkovModel(DistributionMixin, ChainLabeler):
     def classifiers_(self) -> list[Any]:
         """Fitted classifiers by previous label, then the one of first steps."""
         return self.projections_.classifiers
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels = self.classes_.size
+        for name in ("may_start_", "may_end_"):
+            state_checks.check_array(getattr(self, name), name, (n_labels,), "b")
+        state_checks.check_array(self.may_follow_, "may_follow_", (n_labels, n_labels), "b")
+        projections = state_checks.check_type(self.projections_, "projections_", Projections)
+        projections.check_classifiers(self.n_features_in_, n_labels)
 
     def _prepare_scoring(self, X: Sequences) -> Any:
         return find_reachable(self.may_start_, self.may_follow_, int(X.lengths.max(initial=0)))

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.models.hmm._emission_kernels import (
@@ -80,6 +81,25 @@ class CategoricalEmissions(SmoothedEmissions):
     indicators: bool
     categories: list[Floats]
     probabilities: list[Floats] = field(default_factory=list)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.categories[0].size if self.indicators else len(self.categories)
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_labels = state_checks.check_int(self.n_labels, "n_labels", 1)
+        state_checks.check_type(self.indicators, "indicators", bool)
+        state_checks.check_list(self.categories, "categories", np.ndarray)
+        n_columns = len(self.categories)
+        state_checks.require(n_columns == 1 or (n_columns and not self.indicators), "categories")
+        state_checks.check_list(self.probabilities, "probabilities", np.ndarray, n_columns)
+        for values, table in zip(self.categories, self.probabilities, strict=True):
+            state_checks.check_array(values, "categories", (None,), dtype=np.float64)
+            state_checks.require((np.diff(values) > 0).all(), "categories")
+            shape = (n_labels, values.size + 1)
+            state_checks.check_array(table, "probabilities", shape, low=0, high=1 + 1e-6)
 
     @classmethod
     def for_data(
@@ -192,6 +212,16 @@ class BernoulliEmissions(SmoothedEmissions):
 
     probabilities: Any = None
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.probabilities.shape[1])
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        shape = (state_checks.check_int(self.n_labels, "n_labels", 1), None)
+        state_checks.check_array(self.probabilities, "probabilities", shape, low=0, high=1 + 1e-6)
+
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         check_not_infinite(X)
         return as_csr(X).matrix
@@ -254,6 +284,16 @@ class MultinomialEmissions(SmoothedEmissions):
     totals: Any = None
     total_shares: Any = None
     probabilities: Any = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.probabilities.shape[1])
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        shape = (state_checks.check_int(self.n_labels, "n_labels", 1), None)
+        state_checks.check_array(self.probabilities, "probabilities", shape, low=0, high=1 + 1e-6)
 
     @classmethod
     def for_data(cls, X: Sequences, n_labels: int, smoothing: float) -> MultinomialEmissions:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from seqlab.data import state_checks
 from seqlab.data.sequences import Sequences
 from seqlab.models.hmm._emission_kernels import (
     add_joint_normal,
@@ -71,6 +72,20 @@ class NormalEmissions(Emissions):
     spread: Floats
     means: Any = None
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.center.size)
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_labels = state_checks.check_int(self.n_labels, "n_labels", 1)
+        state_checks.check_number(self.floor, "floor", 0.0)
+        n = state_checks.check_array(self.center, "center", (None,), dtype=np.float64).size
+        state_checks.check_array(self.spread, "spread", (n,), dtype=np.float64)
+        state_checks.check_array(self.means, "means", (n_labels, n), dtype=np.float64)
+        state_checks.require(np.isfinite(self.means).all(), "means")
+
 
 @dataclass
 class GaussianEmissions(NormalEmissions):
@@ -83,6 +98,10 @@ class GaussianEmissions(NormalEmissions):
     """
 
     variances: Any = None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        state_checks.check_array(self.variances, "variances", self.means.shape, low=1e-300)
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         check_not_infinite(X)
@@ -146,6 +165,13 @@ class FullGaussianEmissions(NormalEmissions):
     """
 
     covariances: Any = None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        shape = (*self.means.shape, self.n_features)
+        state_checks.check_array(self.covariances, "covariances", shape)
+        state_checks.require(np.isfinite(self.covariances).all(), "covariances")
+        np.linalg.cholesky(self.covariances)  # raises unless all are positive definite
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         check_not_infinite(X)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.data.convert import describe, frame_records, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
@@ -128,6 +129,14 @@ class SymbolVectorizer:
 
     def __init__(self, *, fallback: bool = False) -> None:
         self.fallback = fallback
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        state_checks.check_type(self.fallback, "fallback", bool)
+        fields = state_checks.check_list(self.fields_, "fields_", str)
+        state_checks.check_list(self.vocabularies_, "vocabularies_", Vocabulary, len(fields))
+        state_checks.require(self.style_ in ("string", "bag", "dict"), "style_")
+        state_checks.require(self.inner_ is None, "inner_")
 
     def fit_transform(self, X: Iterable[Any]) -> Sequences:
         """Learn the symbols of X and return their codes."""

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.convert import Layout
 from seqlab.data.errors import InputError
 from seqlab.data.labels import decode_labels
@@ -34,12 +35,14 @@ from seqlab.models.hmm._discrete_emissions import (
     BernoulliEmissions,
     CategoricalEmissions,
     MultinomialEmissions,
+    SmoothedEmissions,
 )
 from seqlab.models.hmm._em import HMMParameters, HMMScorer, HMMTrainer, TrainingPart
 from seqlab.models.hmm._emissions import check_not_infinite, choose_emissions
 from seqlab.models.hmm._gaussian_emissions import (
     FullGaussianEmissions,
     GaussianEmissions,
+    NormalEmissions,
     overall_moments,
 )
 from seqlab.models.hmm._symbols import SymbolVectorizer, wrap_strings
@@ -284,6 +287,28 @@ class HMM(DistributionMixin, ChainLabeler):
         gaussian = GaussianEmissions if self.covariance == "diag" else FullGaussianEmissions
         step_weights = np.repeat(data.sequence_weights, X.lengths)
         return gaussian(n_labels, self.variance_floor, *overall_moments(X, step_weights))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels, n_features = self.classes_.size, self.n_features_in_
+        self._check_chain()
+        state_checks.check_array(self.may_end_, "may_end_", (n_labels,), "b")
+        for name in ("start_", "transitions_", "end_"):
+            if name != "end_" or self.end_ is not None:
+                shape = (n_labels, n_labels) if name == "transitions_" else (n_labels,)
+                state_checks.check_array(getattr(self, name), name, shape, low=0, high=1 + 1e-6)
+        emissions = state_checks.check_type(
+            self.emissions_, "emissions_", SmoothedEmissions, NormalEmissions
+        )
+        state_checks.require(emissions.n_labels == n_labels, "emissions_")
+        state_checks.require(emissions.n_features == n_features, "emissions_")
+
+    def _vectorizer_columns(self) -> int:
+        if isinstance(self.vectorizer_, SymbolVectorizer):
+            return len(self.vectorizer_.fields_)
+        return super()._vectorizer_columns()
 
     def _prepare_scoring(self, X: Sequences) -> HMMScorer:
         parameters = HMMParameters(

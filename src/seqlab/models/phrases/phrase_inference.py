@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.labels import sequence_weights
 from seqlab.data.open_close import CLOSE_DECISIONS, OPEN_DECISIONS
@@ -32,7 +33,12 @@ from seqlab.metrics import span_f1
 from seqlab.models._posteriors import CLASSIFIER_CONSTRAINTS, prepare_classifier
 from seqlab.models.base import BaseLabeler
 from seqlab.models.phrases._costs import COSTS, TUNED_COSTS, make_costs
-from seqlab.models.phrases._decisions import Decisions, find_used_columns, out_of_fold_posteriors
+from seqlab.models.phrases._decisions import (
+    Decisions,
+    find_used_columns,
+    out_of_fold_posteriors,
+)
+from seqlab.models.phrases._state import check_phrase_model
 from seqlab.models.phrases._targets import (
     decision_codes,
     decision_names,
@@ -347,6 +353,11 @@ class PhraseInference(BaseLabeler):
                 f"X[{odd[0]}] has {n} rows, but this model was fitted on two decisions per token"
             )
         return rows.offsets // 2
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if state_checks.has_fitted_attributes(self):
+            check_phrase_model(self)
 
     def _decisions(self, rows: Sequences, offsets: Any, gold: Any, weights: Any) -> list[Decisions]:
         """Return the open and the close decisions of the training data."""

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.structures.chain._kernels import pattern as kernels
 from seqlab.structures.chain._kernels.dense_matrix import add_labelled, count_pairs
 from seqlab.utils.linalg import matmul, transposed_matmul
@@ -101,6 +102,22 @@ class FeaturePattern:
         counts = np.bincount(found // n_columns, minlength=X.shape[1])
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return cls(X.shape[1], n_columns, starts, (found % n_columns).astype(np.int32))
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_features = state_checks.check_int(self.n_features, "n_features", 0, 2**31)
+        n_columns = state_checks.check_int(self.n_columns, "n_columns", 1, 2**31)
+        if self.columns is None:
+            state_checks.require(self.starts is None, "starts")
+            return
+        columns = state_checks.check_array(
+            self.columns, "columns", (None,), "i", low=0, high=n_columns, dtype=np.int32
+        )
+        starts = state_checks.check_array(
+            self.starts, "starts", (n_features + 1,), "i", dtype=np.int32
+        )
+        state_checks.require(starts[0] == 0 and starts[-1] == columns.size, "starts")
+        state_checks.require((np.diff(starts) >= 0).all(), "starts")
 
     @property
     def n_weights(self) -> int:

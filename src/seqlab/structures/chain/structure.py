@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain.hidden_runs import count_unseen_transitions
 from seqlab.structures.chain.pattern import FeaturePattern
@@ -73,6 +74,26 @@ class ChainStructure:
             name: slice(a, b) for name, a, b in zip(sizes, bounds[:-1], bounds[1:], strict=True)
         }
         self.n_params = bounds[-1]
+
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored attributes do not agree with each other."""
+        n_labels = state_checks.check_int(self.n_labels, "n_labels", 1, 2**16)
+        state_checks.check_type(self.boundary, "boundary", bool)
+        index = state_checks.check_array(
+            self.transition_index, "transition_index", (n_labels, n_labels), "i", dtype=np.int64
+        )
+        used = np.sort(index[index >= 0])
+        state_checks.require(index.min() >= -1 and (np.diff(used) == 1).all(), "transition_index")
+        state_checks.require(not used.size or used[0] == 0, "transition_index")
+        for name, n_columns in (("state", n_labels), ("edge", n_labels**2)):
+            pattern = getattr(self, name)
+            if pattern is not None:
+                state_checks.check_type(pattern, name, FeaturePattern)
+                state_checks.require(pattern.n_columns == n_columns, name)
+        sound = ChainStructure(n_labels, self.state, index, self.boundary, self.edge)
+        state_checks.require(
+            sound.slices == self.slices and sound.n_params == self.n_params, "slices"
+        )
 
     @classmethod
     def from_data(
