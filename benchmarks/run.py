@@ -21,6 +21,7 @@ SCRIPTS = [
     "command_line.py",
     "long_sequence.py",
     "robustness.py",
+    "class_weight.py",
     "plots.py",
 ]
 

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from tests.models.graphs.problems import as_sparse, make_graphs
 
@@ -35,6 +36,18 @@ def test_threads_do_not_change_a_bit(model):
     one, two = (clone(model).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.edge_coef_, two.edge_coef_)
+
+
+@each_model
+def test_limits_of_training(model):
+    X, y = make_graphs(n_graphs=9)
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        limited = clone(model).set_params(max_seconds=1e-9).fit(X, y)
+    assert limited.n_iter_ == 1
+    assert not limited.converged_
+    seen = []
+    stopped = clone(model).set_params(callback=lambda p: seen.append(p) or p.iteration == 2)
+    assert stopped.fit(X, y).n_iter_ == seen[-1].iteration == 2
 
 
 @each_model

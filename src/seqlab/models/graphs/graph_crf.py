@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data.graphs import Graphs
 from seqlab.inference.graphs import labeling_scores
-from seqlab.learning import FitResult, Likelihood, PenalisedObjective, TrainingData, run_fit
+from seqlab.learning import FitProgress, FitResult, Likelihood, PenalisedObjective, TrainingData
 from seqlab.learning.likelihood import DataTerm
 from seqlab.learning.pseudo_likelihood import PseudoLikelihood
 from seqlab.models.graphs.graph_labeler import GRAPH_CONSTRAINTS, GraphLabeler
@@ -55,6 +56,12 @@ class GraphCRF(GraphLabeler):
         Maximum number of iterations.
     tol : float, default=1e-4
         Training stops when the relative distance of the objective from the optimum is at most ``tol``.
+    max_seconds : float or None, default=None
+        Training stops after the iteration in which this time is exceeded, with a warning and
+        ``converged_ = False``.
+    callback : callable or None, default=None
+        Called after every iteration with a `seqlab.learning.FitProgress`; training stops if it returns
+        True. `seqlab.save` leaves it out.
     n_jobs : int, default=None
         Number of threads; the result is bitwise identical for any number.
     verbose : bool, default=False
@@ -120,6 +127,8 @@ class GraphCRF(GraphLabeler):
         max_entries: int = 2**22,
         max_iter: int = 1000,
         tol: float = 1e-4,
+        max_seconds: float | None = None,
+        callback: Callable[[FitProgress], Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -133,6 +142,8 @@ class GraphCRF(GraphLabeler):
         self.max_entries = max_entries
         self.max_iter = max_iter
         self.tol = tol
+        self.max_seconds = max_seconds
+        self.callback = callback
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -162,7 +173,7 @@ class GraphCRF(GraphLabeler):
         objective = PenalisedObjective(term, self.c2)
         zero = np.zeros(objective.n_params)
         scales = objective.scales_at_zero(zero)
-        result = run_fit(
+        result = self._train(
             lbfgs(
                 objective,
                 zero,
@@ -171,15 +182,12 @@ class GraphCRF(GraphLabeler):
                 preconditioner=scales,
                 n_jobs=self.n_jobs,
             ),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
+            data,
+            lambda w: self._store(bound.structure, w),
             tol=self.tol,
-            verbose=self.verbose,
             first_iteration=0,
         )
-        self._store(bound.structure, result.state.point)
         self.objective_ = result.state.objective
-        result.report_to(self)
         if not self.converged_ and self.objective == "likelihood":
             result.hint = _inference_hint(bound, result.state.point)
         return result

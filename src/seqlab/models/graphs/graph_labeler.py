@@ -17,7 +17,7 @@ from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import Sequences
 from seqlab.inference import GraphInference, GraphScores
 from seqlab.learning import TrainingData
-from seqlab.models.base import BaseLabeler
+from seqlab.models.base import LIMIT_CONSTRAINTS, BaseLabeler
 from seqlab.structures.graph import BoundGraph, GraphStructure, GraphWeights
 
 # Constraints of the parameters that all models of graphs have.
@@ -30,6 +30,7 @@ GRAPH_CONSTRAINTS: dict[str, list[Any]] = {
     "max_entries": [Interval(Integral, 1, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
+    **LIMIT_CONSTRAINTS,
     "n_jobs": [Integral, None],
     "verbose": ["verbose"],
 }

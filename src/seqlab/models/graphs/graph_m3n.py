@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from seqlab.learning import FitResult, TrainingData, run_fit
+from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.learning.relaxed_margin import RelaxedMargin
 from seqlab.models.graphs.graph_labeler import GRAPH_CONSTRAINTS, GraphLabeler
 
@@ -45,6 +46,12 @@ class GraphM3N(GraphLabeler):
         Maximum number of passes over the graphs.
     tol : float, default=1e-3
         Training stops at a relative duality gap of ``tol``.
+    max_seconds : float or None, default=None
+        Training stops after the iteration in which this time is exceeded, with a warning and
+        ``converged_ = False``.
+    callback : callable or None, default=None
+        Called after every iteration with a `seqlab.learning.FitProgress`; training stops if it returns
+        True. `seqlab.save` leaves it out.
     n_jobs : int, default=None
         Number of threads; the result is bitwise identical for any number.
     verbose : bool, default=False
@@ -103,6 +110,8 @@ class GraphM3N(GraphLabeler):
         max_entries: int = 2**22,
         max_iter: int = 1000,
         tol: float = 1e-3,
+        max_seconds: float | None = None,
+        callback: Callable[[FitProgress], Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -115,6 +124,8 @@ class GraphM3N(GraphLabeler):
         self.max_entries = max_entries
         self.max_iter = max_iter
         self.tol = tol
+        self.max_seconds = max_seconds
+        self.callback = callback
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -137,15 +148,12 @@ class GraphM3N(GraphLabeler):
     def _learn(self, data: TrainingData) -> FitResult:
         bound = self._bind(data)
         learner = RelaxedMargin(bound, data.codes, self.C * data.sequence_weights)
-        result = run_fit(
+        result = self._train(
             learner.states(self.tol),
-            title=type(self).__name__,
-            max_iter=self.max_iter,
+            data,
+            lambda w: self._store(bound.structure, w),
             tol=self.tol,
-            verbose=self.verbose,
             first_iteration=0,
         )
-        self._store(bound.structure, result.state.point)
         self.objective_ = result.state.objective
-        result.report_to(self)
         return result
