@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.learning.boosting._kernels.unique_rows import find_unique_rows
+from seqlab.learning.boosting._kernels.unique_rows import find_unique_rows, list_rows
 
 Floats = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
@@ -66,12 +66,17 @@ class BinnedRows:
     row_of_step : int32 array of shape (n_steps,)
     indptr, entries : int32 arrays
         The bins of row ``i``, without default bins, are ``entries[indptr[i]:indptr[i + 1]]``.
+    list_begin, listed_rows : int32 arrays
+        The rows of bin ``b``, if it is not a default bin, are ``listed_rows[list_begin[b]:list_begin[b +
+        1]]``.
     """
 
     bins: Bins
     row_of_step: Ints32
     indptr: Ints32
     entries: Ints32
+    list_begin: Ints32
+    listed_rows: Ints32
 
     @property
     def n_rows(self) -> int:
@@ -99,11 +104,12 @@ class BinnedRows:
             keep = ~is_default
             counts = np.concatenate([[0], np.cumsum(keep)])
             indptr, entries = counts[indptr].astype(np.int32), entries[keep]
-        if not merge:
-            return cls(bins, np.arange(X.n_steps, dtype=np.int32), indptr, entries)
-        row_of_step, first = find_unique_rows(indptr, entries, _NO_VALUES)
-        indptr, entries = take_rows(first, indptr, entries)
-        return cls(bins, row_of_step, indptr, entries)
+        row_of_step = np.arange(X.n_steps, dtype=np.int32)
+        if merge:
+            row_of_step, first = find_unique_rows(indptr, entries, _NO_VALUES)
+            indptr, entries = take_rows(first, indptr, entries)
+        lists = list_rows(indptr, entries, bins.begin[-1])
+        return cls(bins, row_of_step, indptr, entries, *lists)
 
 
 def take_rows(rows: Ints32, indptr: Ints32, *arrays: NDArray[Any]) -> Any:

@@ -105,7 +105,9 @@ class FeatureTreeGrower:
         self.row_of_step = rows.row_of_step
         self.n_rows = rows.n_rows
         bins = rows.bins
-        self._arrays = rows.indptr, rows.entries, bins.begin, bins.default, bins.is_categorical
+        lists = rows.list_begin, rows.listed_rows
+        of_bins = bins.begin, bins.default, bins.is_categorical
+        self._arrays = rows.indptr, rows.entries, *lists, *of_bins
         self._options = float(l2), float(min_curvature), int(max_leaf_nodes), float(max_value)
 
     def grow(self, gradient: Ints, curvature: Ints, scale: float) -> GrownTree:

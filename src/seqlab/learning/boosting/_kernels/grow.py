@@ -39,12 +39,83 @@ MIN_GAIN = 1e-7
 
 
 @njit(nogil=True, cache=True)
+def swap_rows(p: int, q: int, rows: Ints32, row_g: Ints, row_h: Ints, positions: Ints32) -> None:
+    """Exchange two rows of a node."""
+    a, b = rows[p], rows[q]
+    rows[p], rows[q] = b, a
+    positions[b], positions[a] = p, q
+    row_g[p], row_g[q] = row_g[q], row_g[p]
+    row_h[p], row_h[q] = row_h[q], row_h[p]
+
+
+@njit(nogil=True, cache=True)
+def split_rows(
+    listed: Bools,
+    is_left: bool,
+    first_bin: int,
+    default: int,
+    begin: int,
+    stop: int,
+    indptr: Ints32,
+    entries: Ints32,
+    list_begin: Ints32,
+    listed_rows: Ints32,
+    rows: Ints32,
+    row_g: Ints,
+    row_h: Ints,
+    positions: Ints32,
+) -> tuple[int, int, int]:
+    """Move the rows whose bin is in ``listed`` to the left or right end of the node ``begin:stop``.
+
+    ``listed`` has an entry per bin of the feature, and not the default bin. Either the lists of the rows of
+    these bins are read, or the rows of the node, whichever are fewer. The order of rows within a part does
+    not matter, because sums are integers.
+
+    Returns the number of moved rows and their sums.
+    """
+    n_moved, g, h = 0, 0, 0
+    n_listed = 0
+    for b in range(listed.size):
+        if listed[b]:
+            n_listed += list_begin[first_bin + b + 1] - list_begin[first_bin + b]
+    if n_listed < stop - begin:
+        for b in range(listed.size):
+            if not listed[b]:
+                continue
+            for e in range(list_begin[first_bin + b], list_begin[first_bin + b + 1]):
+                p = positions[listed_rows[e]]
+                if begin <= p < stop:
+                    g, h = g + row_g[p], h + row_h[p]
+                    q = begin + n_moved if is_left else stop - 1 - n_moved
+                    swap_rows(p, q, rows, row_g, row_h, positions)
+                    n_moved += 1
+        return n_moved, g, h
+    last_bin = first_bin + listed.size
+    p = begin if is_left else stop - 1
+    for _ in range(stop - begin):
+        row, found = rows[p], default
+        for e in range(indptr[row], indptr[row + 1]):
+            if first_bin <= entries[e] < last_bin:
+                found = entries[e]
+                break
+        if listed[found - first_bin]:
+            g, h = g + row_g[p], h + row_h[p]
+            q = begin + n_moved if is_left else stop - 1 - n_moved
+            swap_rows(p, q, rows, row_g, row_h, positions)
+            n_moved += 1
+        p += 1 if is_left else -1
+    return n_moved, g, h
+
+
+@njit(nogil=True, cache=True)
 def grow_tree(
     gradient: Ints,
     curvature: Ints,
     scale: float,
     indptr: Ints32,
     entries: Ints32,
+    list_begin: Ints32,
+    listed_rows: Ints32,
     bin_begin: Ints32,
     default_bin: Ints32,
     is_categorical: Bools,
@@ -62,6 +133,8 @@ def grow_tree(
         One in fixed point.
     indptr, entries : int32 arrays
         The bins of each row, except the default bins.
+    list_begin, listed_rows : int32 arrays
+        The rows of each bin.
     bin_begin, default_bin, is_categorical : arrays over the features
         Feature ``f`` has the bins ``bin_begin[f]:bin_begin[f + 1]``.
     l2, min_curvature : float
@@ -88,8 +161,9 @@ def grow_tree(
     penalty, min_h = l2 * scale, max(min_curvature * scale, 1.0)
     least_gain = MIN_GAIN * scale
 
-    n_most = 1
+    n_most, widest = 1, 1
     for f in range(n_features):
+        widest = max(widest, bin_begin[f + 1] - bin_begin[f])
         if is_categorical[f]:
             n_most = max(n_most, bin_begin[f + 1] - bin_begin[f])
     feature = np.full(max_nodes, LEAF, dtype=np.int32)
@@ -99,46 +173,42 @@ def grow_tree(
     value, gain = np.zeros(max_nodes), np.zeros(max_nodes)
     begin, stop = np.zeros(max_nodes, dtype=np.int64), np.zeros(max_nodes, dtype=np.int64)
     node_g, node_h = np.zeros(max_nodes, dtype=np.int64), np.zeros(max_nodes, dtype=np.int64)
-    slot = np.zeros(max_nodes, dtype=np.int64)
+    slot, group = np.zeros(max_nodes, dtype=np.int64), np.zeros(max_nodes, dtype=np.int64)
     order = np.zeros(max(n_columns, n_most), dtype=np.int64)
     means = np.zeros(max(n_columns, n_most))
+    on_left = np.zeros(max(n_columns, widest), dtype=np.bool_)
 
     bins = np.zeros((max_leaf_nodes, n_bins, 2), dtype=np.int64)
     columns = np.zeros((max_leaf_nodes, n_columns, 2), dtype=np.int64)
     rows = np.arange(n_rows).astype(np.int32)
+    # Where each row is in ``rows``; a split on the columns copies rows, and the copies are a new group.
+    positions = np.empty((1, n_rows), dtype=np.int32)
+    positions[0] = rows
     row_g, row_h = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
-    moved, moved_g, moved_h = rows.copy(), row_g.copy(), row_h.copy()
     for row in range(n_rows):
+        g, h = 0, 0
         for c in range(n_columns):
-            row_g[row] += gradient[row, c]
-            row_h[row] += curvature[row, c]
-        node_g[0] += row_g[row]
-        node_h[0] += row_h[row]
-    n_used = n_rows  # of the arrays of rows
+            g += gradient[row, c]
+            h += curvature[row, c]
+            columns[0, c, 0] += gradient[row, c]
+            columns[0, c, 1] += curvature[row, c]
+        row_g[row], row_h[row] = g, h
+        node_g[0] += g
+        node_h[0] += h
+    n_used, n_groups = n_rows, 1
     stop[0] = n_rows
     member[0] = True
     add_rows(indptr, entries, rows, row_g, row_h, 0, n_rows, bins[0])
     fill_defaults(bin_begin, default_bin, node_g[0], node_h[0], bins[0])
-    if n_columns > 1:
-        add_columns(gradient, curvature, rows, 0, n_rows, member[0], columns[0])
 
     n_nodes, n_leaves, node = 1, 1, 0
     first_new, last_new = 0, 1  # nodes whose best split is not known yet
-    while True:
+    while n_leaves < max_leaf_nodes:
         for i in range(first_new, last_new):
-            if n_leaves == max_leaf_nodes:
-                break
             gain[i], feature_i, place_i = best_feature_split(
-                bins[slot[i]],
-                bin_begin,
-                is_categorical,
-                node_g[i],
-                node_h[i],
-                penalty,
-                min_h,
-                order,
-                means,
-            )
+                bins[slot[i]], bin_begin, is_categorical, node_g[i], node_h[i], penalty, min_h,
+                order, means,
+            )  # fmt: skip
             if n_columns > 1:
                 other, at = best_column_split(
                     columns[slot[i]], node_g[i], node_h[i], penalty, min_h, order, means
@@ -147,8 +217,6 @@ def grow_tree(
                     gain[i], feature_i, place_i = other, COLUMNS, at
             place[i] = place_i
             child[i] = feature_i  # until the node is split
-        if n_leaves == max_leaf_nodes:
-            break
         node, best = -1, least_gain
         for i in range(n_nodes):
             if feature[i] == LEAF and gain[i] > best:
@@ -161,25 +229,26 @@ def grow_tree(
         feature[node], child[node] = f, left
         a, b = begin[node], stop[node]
         member[left], member[right] = member[node], member[node]
+        group[left], group[right] = group[node], group[node]
+        on_left[:] = False
         if f == COLUMNS:
             sort_by_mean(columns[slot[node]], order, means)
-            is_left = np.zeros(n_columns, dtype=np.bool_)
             for r in range(place[node]):
-                is_left[order[r]] = True
-            # Columns without data in this node go right.
-            for c in range(n_columns):
-                member[left, c] = member[node, c] and is_left[c]
-                member[right, c] = member[node, c] and not is_left[c]
-            n_more = b - a
-            if n_used + n_more > rows.size:
-                size = max(2 * rows.size, n_used + n_more)
-                rows, row_g, row_h = (
-                    extended(rows, size),
-                    extended(row_g, size),
-                    extended(row_h, size),
-                )
+                on_left[order[r]] = True
+            for c in range(n_columns):  # columns without data in this node go right
+                member[left, c] = member[node, c] and on_left[c]
+                member[right, c] = member[node, c] and not on_left[c]
+            if n_used + b - a > rows.size:
+                size = max(2 * rows.size, n_used + b - a)
+                rows = extended(rows, size)
+                row_g, row_h = extended(row_g, size), extended(row_h, size)
+            if n_groups == positions.shape[0]:
+                more = np.full((2 * n_groups, n_rows), -1, dtype=np.int32)
+                more[:n_groups] = positions
+                positions = more
+            group[right] = n_groups
             begin[left], stop[left] = a, b
-            begin[right], stop[right] = n_used, n_used + n_more
+            begin[right], stop[right] = n_used, n_used + b - a
             for p in range(a, b):
                 g, h, row = 0, 0, rows[p]
                 for c in range(n_columns):
@@ -188,45 +257,32 @@ def grow_tree(
                         h += curvature[row, c]
                 q = n_used + p - a
                 rows[q], row_g[q], row_h[q] = row, row_g[p] - g, row_h[p] - h
+                positions[n_groups, row] = q
                 row_g[p], row_h[p] = g, h
                 node_g[left] += g
                 node_h[left] += h
-            n_used += n_more
+            n_used += b - a
+            n_groups += 1
         else:
-            first_bin = bin_begin[f]
+            first_bin, n_own = bin_begin[f], bin_begin[f + 1] - bin_begin[f]
             if is_categorical[f]:
-                sort_by_mean(bins[slot[node], first_bin : bin_begin[f + 1]], order, means)
-                for r in range(place[node]):
-                    goes_left[node, order[r]] = True
-            else:
-                for r in range(min(place[node], n_most)):
-                    goes_left[node, r] = True
-            default = default_bin[f]
-            n_left, n_right = 0, 0
-            for p in range(a, b):
-                row, found = rows[p], default
-                for e in range(indptr[row], indptr[row + 1]):
-                    if first_bin <= entries[e] < bin_begin[f + 1]:
-                        found = entries[e]
-                        break
-                if is_categorical[f]:
-                    to_left = goes_left[node, found - first_bin]
-                else:
-                    to_left = found - first_bin < place[node]
-                if to_left:
-                    q = a + n_left
-                    rows[q], row_g[q], row_h[q] = row, row_g[p], row_h[p]
-                    node_g[left] += row_g[q]
-                    node_h[left] += row_h[q]
-                    n_left += 1
-                else:
-                    moved[n_right], moved_g[n_right], moved_h[n_right] = row, row_g[p], row_h[p]
-                    n_right += 1
-            begin[left], stop[left] = a, a + n_left
-            begin[right], stop[right] = a + n_left, b
-            for q in range(n_right):
-                p = a + n_left + q
-                rows[p], row_g[p], row_h[p] = moved[q], moved_g[q], moved_h[q]
+                sort_by_mean(bins[slot[node], first_bin : first_bin + n_own], order, means)
+            for r in range(place[node]):
+                on_left[order[r] if is_categorical[f] else r] = True
+            for k in range(min(n_most, n_own)):
+                goes_left[node, k] = on_left[k]
+            # The rows of the side without the default bin are moved.
+            moves_left = not on_left[default_bin[f] - first_bin]
+            for k in range(n_own):
+                on_left[k] = on_left[k] == moves_left
+            n_moved, g, h = split_rows(
+                on_left[:n_own], moves_left, first_bin, default_bin[f], a, b, indptr, entries,
+                list_begin, listed_rows, rows, row_g, row_h, positions[group[node]],
+            )  # fmt: skip
+            middle = a + n_moved if moves_left else b - n_moved
+            begin[left], stop[left], begin[right], stop[right] = a, middle, middle, b
+            node_g[left] = g if moves_left else node_g[node] - g
+            node_h[left] = h if moves_left else node_h[node] - h
         node_g[right], node_h[right] = node_g[node] - node_g[left], node_h[node] - node_h[left]
 
         first_new, last_new = left, n_nodes

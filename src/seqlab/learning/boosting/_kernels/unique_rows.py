@@ -1,4 +1,4 @@
-"""Equal rows of a CSR matrix, found with a hash table."""
+"""Equal rows of a CSR matrix, found with a hash table; the rows of each column."""
 
 from __future__ import annotations
 
@@ -73,3 +73,19 @@ def find_unique_rows(
                     break
             place = (place + 1) & (size - 1)
     return row_of, first[:n_rows].copy()
+
+
+@njit(nogil=True, cache=True)
+def list_rows(indptr: Ints32, keys: Ints32, n_keys: int) -> tuple[Ints32, Ints32]:
+    """List the rows of each key (column) in increasing order: ``rows[begin[key]:begin[key + 1]]``."""
+    begin = np.zeros(n_keys + 1, dtype=np.int32)
+    for e in range(keys.size):
+        begin[keys[e] + 1] += 1
+    for key in range(n_keys):
+        begin[key + 1] += begin[key]
+    place, rows = begin[:-1].copy(), np.empty(keys.size, dtype=np.int32)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            rows[place[keys[e]]] = i
+            place[keys[e]] += 1
+    return begin, rows

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from seqlab.simd.exponential import exp_nonpositive
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -38,9 +40,9 @@ def exponentials(node: Floats, pair: Floats, weights: Floats, shifts: Floats) ->
         top = max(f0, f1)
         if not (high - low <= MAX_RANGE and abs(f0 - f1) <= MAX_RANGE):
             return False
-        weights[row, 0], weights[row, 1] = math.exp(s00 - high), math.exp(s01 - high)
-        weights[row, 2], weights[row, 3] = math.exp(s10 - high), math.exp(s11 - high)
-        weights[row, 4], weights[row, 5] = math.exp(f0 - top), math.exp(f1 - top)
+        weights[row, 0], weights[row, 1] = exp_nonpositive(s00 - high), exp_nonpositive(s01 - high)
+        weights[row, 2], weights[row, 3] = exp_nonpositive(s10 - high), exp_nonpositive(s11 - high)
+        weights[row, 4], weights[row, 5] = exp_nonpositive(f0 - top), exp_nonpositive(f1 - top)
         shifts[row, 0], shifts[row, 1] = high, top
     return True
 
