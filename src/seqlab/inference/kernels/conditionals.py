@@ -65,19 +65,20 @@ def _flush(sums: Floats, is_reversed: bool, out: Floats) -> None:
 @njit(nogil=True, cache=True)
 def _run_chain(
     unary: Floats, edges: Floats, steps: Ints, is_reversed: bool, allowed: Bools, weights: Floats,
-    exact: bool, beta: Floats, prefix: Floats, gamma: Floats, edge: Floats, exp_edge: Floats,
-    node: Floats, pair: Floats,
+    exact: bool, beta: Floats, after: Floats, totals: Floats, prefix: Floats, gamma: Floats,
+    edge: Floats, exp_edge: Floats, node: Floats, pair: Floats,
 ) -> float:  # fmt: skip
     """Add the gradient of one chain in one direction to ``node`` and ``pair``; return its loss.
 
     ``steps`` are the rows of the chain in the direction of the pass. Returns NaN, without a change, if
-    sums are too small and not ``exact``: in log space.
+    sums are too small and not ``exact``: in log space. ``after[k]`` holds the scores of step k and all later
+    steps, or their exponentials if not ``exact``; ``totals[k]`` the sums of exponentials of ``beta[k]``.
     """
     n_steps, n_labels = steps.size, unary.shape[1]
     per_step = edges.shape[0] > 1
     sums = np.zeros((n_labels, n_labels))
     shift = _orient(edges, 0, is_reversed, edge, exp_edge)
-    after, mass, further = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
+    mass, further = np.empty(n_labels), np.empty(n_labels)
 
     beta[n_steps - 1, :] = 0.0
     for k in range(n_steps - 2, -1, -1):
@@ -86,22 +87,23 @@ def _run_chain(
             shift = _orient(edges, max(row, later), is_reversed, edge, exp_edge)
         largest = -np.inf
         for j in range(n_labels):
-            after[j] = unary[later, j] + beta[k + 1, j]
-            largest = max(largest, after[j])
+            after[k + 1, j] = unary[later, j] + beta[k + 1, j]
+            largest = max(largest, after[k + 1, j])
         if exact:
             for i in range(n_labels):
                 for j in range(n_labels):
-                    further[j] = edge[i, j] + after[j]
+                    further[j] = edge[i, j] + after[k + 1, j]
                 beta[k, i] = _log_sum(further)
             continue
         for j in range(n_labels):
-            after[j] = np.exp(after[j] - largest)
+            after[k + 1, j] = np.exp(after[k + 1, j] - largest)
         for i in range(n_labels):
             total = 0.0
             for j in range(n_labels):
-                total += exp_edge[i, j] * after[j]
+                total += exp_edge[i, j] * after[k + 1, j]
             if not total >= TINY:
                 return np.nan
+            totals[k, i] = total
             beta[k, i] = np.log(total) + largest + shift
 
     # Scores of the possible prefixes, and the distribution of the label at their ends.
@@ -110,9 +112,11 @@ def _run_chain(
         row = steps[k]
         if per_step and k > 0:
             _orient(edges, max(row, steps[k - 1]), is_reversed, edge, exp_edge)
+        n_allowed, last = 0, 0
         for j in range(n_labels):
-            prefix[k, j] = -np.inf
+            prefix[k, j] = gamma[k, j] = -np.inf
             if allowed[row, j]:
+                n_allowed, last = n_allowed + 1, j
                 prefix[k, j] = unary[row, j]
                 if k > 0:
                     n_found = 0
@@ -121,11 +125,17 @@ def _run_chain(
                             further[n_found] = prefix[k - 1, i] + edge[i, j]
                             n_found += 1
                     prefix[k, j] += further[0] if n_found == 1 else _log_sum(further[:n_found])
-            gamma[k, j] = prefix[k, j] + beta[k, j]
-        before, log_z = log_z, _log_sum(gamma[k])
+                gamma[k, j] = prefix[k, j] + beta[k, j]
+        before = log_z
+        if n_allowed == 1:
+            log_z = gamma[k, last]
+            gamma[k, :] = 0.0
+            gamma[k, last] = 1.0
+        else:
+            log_z = _log_sum(gamma[k])
+            for j in range(n_labels):
+                gamma[k, j] = np.exp(gamma[k, j] - log_z)
         loss += weights[row] * (before - log_z)
-        for j in range(n_labels):
-            gamma[k, j] = np.exp(gamma[k, j] - log_z)
 
     log_z = _log_sum(unary[steps[0]] + beta[0])
     for j in range(n_labels):
@@ -134,30 +144,24 @@ def _run_chain(
         row, later = steps[k], steps[k + 1]
         at = max(row, later) if per_step else 0
         if per_step:
-            shift = _orient(edges, at, is_reversed, edge, exp_edge)
+            _orient(edges, at, is_reversed, edge, exp_edge)
         change = weights[later] - weights[row]
-        largest = -np.inf
         for j in range(n_labels):
             node[row, j] += mass[j]
             mass[j] += change * gamma[k, j]
-            after[j] = unary[later, j] + beta[k + 1, j]
-            largest = max(largest, after[j])
             further[j] = 0.0
-        if not exact:
-            for j in range(n_labels):
-                after[j] = np.exp(after[j] - largest)
         for i in range(n_labels):
             if mass[i] == 0.0:
                 continue
             if exact:
                 for j in range(n_labels):
-                    part = mass[i] * np.exp(edge[i, j] + after[j] - beta[k, i])
+                    part = mass[i] * np.exp(edge[i, j] + after[k + 1, j] - beta[k, i])
                     further[j] += part
                     sums[i, j] += part
             else:
-                factor = mass[i] * np.exp(largest + shift - beta[k, i])
+                factor = mass[i] / totals[k, i]
                 for j in range(n_labels):
-                    part = factor * exp_edge[i, j] * after[j]
+                    part = factor * exp_edge[i, j] * after[k + 1, j]
                     further[j] += part
                     sums[i, j] += part
         if per_step:
@@ -219,7 +223,8 @@ def conditional_losses(
     for c in range(offsets.size - 1):
         longest = max(longest, offsets[c + 1] - offsets[c])
     beta, prefix = np.empty((longest, n_labels)), np.empty((longest, n_labels))
-    gamma = np.empty((longest, n_labels))
+    gamma, after = np.empty((longest, n_labels)), np.empty((longest, n_labels))
+    totals = np.empty((longest, n_labels))
     edge, exp_edge = np.empty((n_labels, n_labels)), np.empty((n_labels, n_labels))
     for c in range(offsets.size - 1):
         losses[c] = 0.0
@@ -231,11 +236,11 @@ def conditional_losses(
                 steps = steps[::-1].copy()
             loss = _run_chain(
                 unary, edges, steps, is_reversed, allowed, weights, False,
-                beta, prefix, gamma, edge, exp_edge, node, pair,
+                beta, after, totals, prefix, gamma, edge, exp_edge, node, pair,
             )  # fmt: skip
             if np.isnan(loss):
                 loss = _run_chain(
                     unary, edges, steps, is_reversed, allowed, weights, True,
-                    beta, prefix, gamma, edge, exp_edge, node, pair,
+                    beta, after, totals, prefix, gamma, edge, exp_edge, node, pair,
                 )  # fmt: skip
             losses[c] += loss
