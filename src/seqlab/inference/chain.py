@@ -35,6 +35,7 @@ from seqlab.inference.kernels.forward_backward import (
     TRANSITIONS,
     forward_backward_block,
 )
+from seqlab.inference.kernels.forward_backward_pairs import pair_marginals_block
 from seqlab.inference.kernels.path_scores import score_paths
 from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
@@ -351,7 +352,10 @@ def _forward_backward(
 
     def block(chain: ChainArrays, first: int, last: int) -> Floats:
         counts = np.zeros((n_labels, n_labels))
-        forward_backward_block(chain, first, last, weights, want, log_z, node, pair, counts)
+        if want == PAIR and scores.pairwise.ndim == 3:
+            pair_marginals_block(chain, first, last, log_z, node, pair)
+        else:
+            forward_backward_block(chain, first, last, weights, want, log_z, node, pair, counts)
         return counts
 
     transitions = np.zeros((n_labels, n_labels))

@@ -283,7 +283,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         objective = PenalisedObjective(
             term, self.c2, penalised=_penalised(bound.structure, self.boundary)
         )
-        large = bound.stochastic_support() is not None and is_large(term)
+        large = is_large(term)
         tol = self.tol if self.tol is not None else (TOL_LARGE if large else TOL_SMALL)
         result = self._train(
             self._solve(objective, term, tol),

@@ -3,13 +3,8 @@
 from seqlab.structures.losses import hamming_loss, miss_costs
 from seqlab.structures.online import OnlineWeights
 from seqlab.structures.pair_sums import PairSums, RowScores
-from seqlab.structures.protocol import (
-    BeamOptions,
-    BoundStructure,
-    MissCosts,
-    PartialLabels,
-    Structure,
-)
+from seqlab.structures.partial_labels import PartialLabels
+from seqlab.structures.protocol import BeamOptions, BoundStructure, MissCosts, Structure
 from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
 __all__ = [

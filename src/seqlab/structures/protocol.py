@@ -37,6 +37,7 @@ from seqlab.structures.pair_sums import (
     add_block_sums,
     add_independent_sums,
 )
+from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.sources import ScoreSource
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -54,35 +55,6 @@ class MissCosts(NamedTuple):
 
     codes: Codes  # gold labels, (n_positions,)
     costs: Floats  # (n_positions,), 0 if the label is unknown
-
-
-class PartialLabels:
-    """Labels of which some are not known.
-
-    Parameters
-    ----------
-    codes : array of shape (n_positions,)
-        Negative if a label is not known.
-    allowed : boolean array of shape (n_positions, n_labels)
-        Possible labels of each position.
-    offsets : array of shape (n_samples + 1,)
-
-    Attributes
-    ----------
-    is_informative : boolean array of shape (n_samples,)
-        Whether anything is known of the labels of each sample. If nothing is, the probability of what is
-        known is 1 for all weights.
-    log_counts : array of shape (n_samples,)
-        Logarithm of the number of labelings that agree with what is known.
-    """
-
-    def __init__(self, codes: Codes, allowed: NDArray[np.bool_], offsets: Codes) -> None:
-        self.codes, self.allowed = codes, allowed
-        n_samples, n_labels = offsets.size - 1, allowed.shape[1]
-        sample = np.repeat(np.arange(n_samples), np.diff(offsets))
-        counts = allowed.sum(axis=1)
-        self.is_informative = np.bincount(sample, counts < n_labels, n_samples) > 0.0
-        self.log_counts: Floats = np.bincount(sample, np.log(counts), n_samples).astype(float)
 
 
 class ExpectedFeatures(NamedTuple):
@@ -308,11 +280,7 @@ class BoundStructure(ABC):
     def observed_features(
         self, codes: Codes, weights: Floats, partial: PartialLabels | None = None
     ) -> Floats:
-        """Return the features of the known labels, summed over the samples, shape (n_params,).
-
-        With hidden labels a structure may return an array of size 0; `expected_features` then subtracts
-        everything.
-        """
+        """Return the summed features of known labels, or an array of size 0 if not all labels are known."""
         return self.total_features(codes, weights) if partial is None else np.zeros(0)
 
     def expected_features(

@@ -32,13 +32,13 @@ from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 from seqlab.structures.pair_sums import PairSums, RowScores
+from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.protocol import (
     BeamOptions,
     BoundStructure,
     ExpectedFeatures,
     MissCosts,
     PairMarginals,
-    PartialLabels,
 )
 from seqlab.structures.sources import ScoreSource
 

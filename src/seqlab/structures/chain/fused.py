@@ -21,7 +21,8 @@ from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights, WeightTables
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
-from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts, PartialLabels
+from seqlab.structures.partial_labels import PartialLabels
+from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]

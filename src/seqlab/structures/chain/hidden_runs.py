@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.structures.chain._kernels.hidden_runs import count_unseen
-from seqlab.structures.protocol import Codes, PartialLabels
+from seqlab.structures.partial_labels import Codes, PartialLabels
 
 Flags = NDArray[np.bool_]
 
