@@ -120,6 +120,21 @@ LABELERS = [
         seqlab.StructuredPerceptron(max_iter=3, combination="voted", random_state=0),
         parallel=(),
     ),
+    Entry("M3N", seqlab.M3N(tol=1e-9, max_iter=600, random_state=0), weight_is_repetition=True),
+    Entry(
+        "M3N-poly",
+        seqlab.M3N(kernel="poly", degree=2, tol=1e-9, max_iter=700, random_state=0),
+        weight_is_repetition=True,
+    ),
+    Entry(
+        "StructuredSVM",
+        seqlab.StructuredSVM(tol=1e-10, max_iter=300, random_state=0),
+        weight_is_repetition=True,
+    ),
+    Entry(
+        "StructuredSVM-slack",
+        seqlab.StructuredSVM(rescaling="slack", solver="n-slack", tol=0.05, random_state=0),
+    ),
     Entry(
         "IndependentLabeler",
         seqlab.IndependentLabeler(LogisticRegression(tol=1e-10, max_iter=2000)),
@@ -247,6 +262,8 @@ LABELERS = [
 # `PhraseInference` labels phrases, not steps: test_phrase_inference.py checks it.
 NOT_LABELERS = {
     "PhraseInference",
+    "GraphCRF",  # label the nodes of graphs: tests/models/graphs
+    "GraphM3N",
     "LineFeatures",
     "ModelFileError",
     "SNoW",  # plain classifiers: tests/models/test_snow.py, test_tempered.py

@@ -17,6 +17,7 @@ from seqlab.inference.chain import (
     viterbi,
 )
 from seqlab.inference.conditionals import ConditionalLosses, conditional_losses
+from seqlab.inference.error_counts import error_count_scores
 from seqlab.inference.graphs import (
     GraphInference,
     GraphLayout,
@@ -66,6 +67,7 @@ __all__ = [
     "best_phrases",
     "conditional_losses",
     "constrained_phrases",
+    "error_count_scores",
     "expected_transitions",
     "kbest",
     "log_partition",

@@ -50,13 +50,18 @@ class Bundle:
         """Number of planes, without the zero planes."""
         return len(self._psi) - self.C.size
 
-    def add(self, sample: int, psi: Vector, loss: float) -> None:
-        """Add a plane of a sample."""
-        row = np.array([dot(psi, other) for other in self._psi])
+    def add(self, sample: int, psi: Vector, loss: float, image: Vector | None = None) -> None:
+        """Add a plane of a sample.
+
+        With a kernel, ``psi`` is a vector of coefficients and ``image`` its product with the kernel matrix:
+        the inner product of two planes is that of the vector of one with the image of the other.
+        """
+        image = psi if image is None else image
+        row = np.array([dot(image, other) for other in self._psi])
         gram = np.zeros((row.size + 1, row.size + 1))
         gram[:-1, :-1] = self._gram
         gram[-1, :-1] = gram[:-1, -1] = row
-        gram[-1, -1] = dot(psi, psi)
+        gram[-1, -1] = dot(psi, image)
         self._gram = gram
         self._psi.append(psi)
         self._loss = np.append(self._loss, loss)
@@ -74,7 +79,8 @@ class Bundle:
         for weight, psi in zip(self._alpha, self._psi, strict=True):
             if weight > 0.0:
                 self.w += weight * psi
-        self.dual = float(self._alpha @ self._loss) - 0.5 * float(dot(self.w, self.w))
+        norm = dot(self._alpha, np.array([dot(row, self._alpha) for row in self._gram]))
+        self.dual = float(self._alpha @ self._loss) - 0.5 * float(norm)
         self._drop_idle()
 
     def _drop_idle(self) -> None:

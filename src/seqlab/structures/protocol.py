@@ -7,7 +7,7 @@ of `BoundStructure`:
 
 - all learners: `source` and `scores`, block by block;
 - online and margin learners: `argmax`, `loss_augmented_argmax`, `feature_difference`, `joint_features`,
-  `squared_norms`;
+  `squared_norms`, `margin_model`;
 - likelihood learners: `expected_features`, `total_features`;
 - learners of score functions, such as tree boosting: `add_pair_sums`.
 
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import PlacedError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.structures.losses import hamming_loss, miss_costs
+from seqlab.structures.margins import MarginModel, MarginProblem, WeightModel
 from seqlab.structures.online import DenseOnlineWeights, OnlineWeights
 from seqlab.structures.pair_sums import (
     PairSums,
@@ -403,6 +404,10 @@ class BoundStructure(ABC):
     def online_weights(self) -> OnlineWeights:
         """Return zero weights that a perceptron can train, pass by pass."""
         return DenseOnlineWeights(self)
+
+    def margin_model(self, problem: MarginProblem) -> MarginModel:
+        """Return zero weights that max-margin learners can train."""
+        return WeightModel(self, problem)
 
     def curvature_at_zero(self, weights: Floats) -> Floats | None:
         """Return the approximate diagonal of the Hessian of the summed log-partitions at zero weights.

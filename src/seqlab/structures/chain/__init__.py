@@ -3,6 +3,7 @@
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
 from seqlab.structures.chain.columns import mean_squares
 from seqlab.structures.chain.features import ChainFeatures
+from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
 from seqlab.structures.chain.weights import (
@@ -15,6 +16,7 @@ from seqlab.structures.chain.weights import (
 __all__ = [
     "BoundChain",
     "ChainFeatures",
+    "ChainMarginModel",
     "ChainMarginals",
     "ChainStructure",
     "ChainWeights",

@@ -26,11 +26,13 @@ from seqlab.structures.chain.columns import sum_squares
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
+from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
+from seqlab.structures.margins import MarginModel, MarginProblem
 from seqlab.structures.pair_sums import PairSums, RowScores
 from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.protocol import (
@@ -340,6 +342,19 @@ class BoundChain(BoundStructure):
     def online_weights(self) -> ChainOnlineWeights:
         """Return zero weights that a perceptron can train, in a fused kernel."""
         return ChainOnlineWeights(self.structure, self.X)
+
+    def margin_model(self, problem: MarginProblem) -> MarginModel:
+        """Return zero weights that max-margin learners can train; compiled if all weights exist."""
+        structure = self.structure
+        every = [structure.state, *([] if structure.edge is None else [structure.edge])]
+        if any(one.columns is not None for one in every) or not structure.has_transition.all():
+            return super().margin_model(problem)
+        return ChainMarginModel(
+            as_csr(self.X),
+            problem,
+            boundary=structure.boundary,
+            edge_features=structure.edge is not None,
+        )
 
     def total_features(self, codes: Codes, weights: Floats) -> Floats:
         """Return ``sum_i weights_i phi(x_i, y_i)``, shape (n_params,); of known labels, if some are not."""

@@ -1,0 +1,29 @@
+"""Kernels: similarities between steps, and matrices of them with bounded memory."""
+
+from seqlab.kernels.functions import (
+    BoundKernel,
+    CallableKernel,
+    Kernel,
+    LinearKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    default_gamma,
+    make_kernel,
+)
+from seqlab.kernels.gram import GramMatrix
+from seqlab.kernels.merging import merge_equal_rows
+
+__all__ = [
+    "BoundKernel",
+    "CallableKernel",
+    "GramMatrix",
+    "Kernel",
+    "LinearKernel",
+    "PolynomialKernel",
+    "PrecomputedKernel",
+    "RBFKernel",
+    "default_gamma",
+    "make_kernel",
+    "merge_equal_rows",
+]

@@ -1,0 +1,88 @@
+"""StructuredSVM: solvers, rescalings, losses and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from margin_data import make_chains, primal_objective
+from seqlab import M3N, StructuredSVM
+from seqlab.data import InputError
+
+
+@pytest.fixture
+def data():
+    return make_chains(seed=6, n=8, longest=4)
+
+
+def weights(model):
+    return np.concatenate(
+        [model.coef_.T.ravel(), model.transitions_.ravel(), model.start_, model.end_]
+    )
+
+
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("solver", ["bcfw", "n-slack", "1-slack"])
+def test_objective_equals_enumeration_and_all_solvers_agree(data, solver, rescaling):
+    X, y = data
+    reference = StructuredSVM(C=0.4, tol=1e-7, rescaling=rescaling, random_state=1).fit(X, y)
+    model = StructuredSVM(C=0.4, tol=1e-6, rescaling=rescaling, solver=solver, random_state=0)
+    model.fit(X, y)
+    slack = rescaling == "slack"
+    exact = primal_objective(weights(model), X, y, 3, 0.4, rescale_slack=slack)
+    assert model.objective_ == pytest.approx(exact)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-5)
+    assert model.converged_
+    kernel = StructuredSVM(
+        C=0.4, tol=1e-6, rescaling=rescaling, solver=solver, kernel=lambda a, b: a @ b.T,
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert kernel.objective_ == pytest.approx(reference.objective_, rel=1e-5)
+
+
+def test_margin_rescaling_equals_m3n(data):
+    X, y = data
+    a = StructuredSVM(C=0.4, tol=1e-7, kernel="poly", random_state=0).fit(X, y)
+    b = M3N(C=0.4, tol=1e-7, kernel="poly", random_state=0).fit(X, y)
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-6)
+
+
+def test_subgradient_runs_all_passes_without_a_certificate(data):
+    X, y = data
+    best = StructuredSVM(C=0.4, tol=1e-7, random_state=0).fit(X, y).objective_
+    model = StructuredSVM(C=0.4, solver="subgradient", max_iter=500, random_state=0).fit(X, y)
+    assert model.n_iter_ == 500
+    assert not model.converged_
+    assert "gap" not in model.history_
+    assert best <= model.objective_ <= 1.02 * best
+
+
+def test_loss_matrix_sets_the_cost_of_each_confusion(data):
+    X, y = data
+    loss = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
+    model = StructuredSVM(C=0.3, loss=loss, tol=1e-7, random_state=0).fit(X, y)
+    w = weights(model)
+    total = 0.5 * w @ w
+    for x, gold in zip(X, y, strict=True):
+        total += primal_objective(w, [x], [gold], 3, 0.3, costs=loss[gold]) - 0.5 * w @ w
+    assert model.objective_ == pytest.approx(total)
+    ones = StructuredSVM(C=0.3, loss=1.0 - np.eye(3), tol=1e-7, random_state=0).fit(X, y)
+    hamming = StructuredSVM(C=0.3, tol=1e-7, random_state=0).fit(X, y)
+    assert ones.objective_ == hamming.objective_
+
+
+def test_bad_losses_raise_errors(data):
+    X, y = data
+    for loss, words in [
+        (np.ones((2, 2)), "there are 3 labels"),
+        (np.ones((3, 3)), "the right label must cost 0"),
+        (-1.0 + np.eye(3), "not negative"),
+        (np.full((3, 3), np.nan), "must be finite"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            StructuredSVM(loss=loss).fit(X, y)
+    with pytest.raises(ValueError, match="loss"):
+        StructuredSVM(loss="zero_one").fit(X, y)
+    for options in ({"loss": 1.0 - np.eye(3)}, {"class_weight": "balanced"}):
+        with pytest.raises(InputError, match="needs loss='hamming' without class_weight"):
+            StructuredSVM(rescaling="slack", **options).fit(X, y)
