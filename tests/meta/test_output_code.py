@@ -20,8 +20,10 @@ from seqlab import (
 from seqlab.data import InputError, Sequences
 from seqlab.datasets import make_hmm_sequences
 from seqlab.meta._cascade import CascadeWindow, cascade_bits
+from seqlab.meta._code_columns import predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels
 from seqlab.meta._code_matrix import make_code, row_distances
+from seqlab.meta._packed_columns import PackedColumns
 
 
 def draw_code(code, length, n_labels, seed=0):
@@ -324,3 +326,43 @@ def test_errors(options, message):
 def test_too_many_labels_for_an_exhaustive_code():
     with pytest.raises(InputError, match="at most 11"):
         draw_code("exhaustive", None, 12)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cascade": 0},
+        {"cascade": 2, "window": (2, 1)},
+        {"cascade": 3, "cascade_values": "probabilities"},
+    ],
+)
+@pytest.mark.parametrize(
+    "base", [StructuredPerceptron(max_iter=3, temperature=4.0), LinearChainCRF()]
+)
+def test_packed_columns_equal_the_predictions_of_the_columns(base, options, sparse):
+    X, y = hmm_data(20)
+    X[3] = X[3][:1]  # a sequence of one step
+    y[3] = y[3][:1]
+    X = [sp.csr_matrix(x) for x in X] if sparse else X
+    model = SequentialOutputCode(base, code_length=7, random_state=0, **options).fit(X, y)
+    window = CascadeWindow.from_params(model.cascade_, model.window)
+    rounded = model.cascade_values == "bits"
+    sequences = Sequences.from_list(X)
+    packed = PackedColumns.from_columns(model.estimators_, window, 6)
+    wanted = predict_bits(model.estimators_, window, sequences, rounded=rounded)
+    np.testing.assert_allclose(
+        packed.predict_bits(sequences, rounded=rounded), wanted, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_columns_that_are_not_linear_chains_are_not_packed():
+    X, y = hmm_data(20)
+    window = CascadeWindow(0, 1, 1)
+    for base in (
+        StructuredPerceptron(combination="voted", max_iter=1),
+        LinearChainCRF(edge_features=True),
+    ):
+        model = SequentialOutputCode(base, code_length=4, random_state=0).fit(X, y)
+        assert PackedColumns.from_columns(model.estimators_, window, 6) is None
+        assert 0 <= model.score(X, y) <= 1

@@ -30,6 +30,7 @@ from seqlab.meta._cascade import CascadeWindow
 from seqlab.meta._code_columns import ColumnFitter, predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels, softmax
 from seqlab.meta._code_matrix import Bits, make_code
+from seqlab.meta._packed_columns import PackedColumns
 from seqlab.meta._stacking_folds import fold_units, split_folds
 from seqlab.meta._stacking_learners import as_labeler, draw_seed
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin
@@ -317,10 +318,18 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
             )
         return min(int(value), most)
 
-    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
-        X, n_labels = block.parent[block.first : block.last], self.classes_.size
+    def _prepare_scoring(self, X: Sequences) -> PackedColumns | None:
         window = CascadeWindow.from_params(self.cascade_, self.window)
-        bits = predict_bits(self.estimators_, window, X, rounded=self.cascade_values == "bits")
+        return PackedColumns.from_columns(self.estimators_, window, self.n_features_in_)
+
+    def _block_scores(self, block: SequenceBlock, prepared: PackedColumns | None) -> ChainScores:
+        X, n_labels = block.parent[block.first : block.last], self.classes_.size
+        rounded = self.cascade_values == "bits"
+        if prepared is not None:
+            bits = prepared.predict_bits(X, rounded=rounded)
+        else:
+            window = CascadeWindow.from_params(self.cascade_, self.window)
+            bits = predict_bits(self.estimators_, window, X, rounded=rounded)
         scores = score_labels(bits, self.code_, self.decoding)
         unary = break_ties(scores, block.positions, self.tie_seed_)
         return ChainScores(unary, np.zeros((n_labels, n_labels)), offsets=block.offsets)

@@ -100,11 +100,21 @@ class LinearChainLabeler(ChainLabeler):
         if self.edge_coef_ is not None:
             state_checks.check_matrix(self.edge_coef_, "edge_coef_", (n_labels**2, n_features))
 
+    def _weights(self) -> ChainWeights:
+        return ChainWeights(self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_)
+
     def _prepare_scoring(self, X: Sequences) -> WeightSource:
-        weights = ChainWeights(
-            self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_
-        )
-        return WeightSource(weights, X, repeated=True)
+        return WeightSource(self._weights(), X, repeated=True)
+
+    def _log_potentials(self) -> ChainWeights | None:
+        """Return the weights whose scores are the log-potentials of `predict_proba`.
+
+        None if the probabilities do not come from one weight vector without edge features.
+        """
+        is_plain = type(self)._predict_marginals is ChainLabeler._predict_marginals
+        if not is_plain or self.edge_coef_ is not None or not hasattr(self, "predict_proba"):
+            return None
+        return self._weights()
 
     def _block_scores(self, block: SequenceBlock, prepared: WeightSource) -> ChainScores:
         return chain_scores(prepared, block)

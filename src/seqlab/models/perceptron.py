@@ -27,7 +27,7 @@ from seqlab.learning import FitProgress, FitResult, Perceptron, TrainingData
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin, cut_mask
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
-from seqlab.structures.chain import ChainStructure
+from seqlab.structures.chain import ChainStructure, ChainWeights
 
 
 def _has_one_vector(self: StructuredPerceptron) -> bool:
@@ -331,6 +331,17 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
 
         blocks = self._run(X, scaled_marginals, mask)
         return np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
+
+    def _log_potentials(self) -> ChainWeights | None:
+        if self.votes_ is not None:
+            return None
+        scale = 1.0 / self.temperature
+        return ChainWeights(
+            self.coef_ * scale,
+            self.transitions_ * scale,
+            self.start_ * scale,
+            self.end_ * scale,
+        )
 
     predict_nbest = available_if(_decodes_exactly)(ChainLabeler.predict_nbest)
     decision_function = available_if(_has_one_vector)(ChainLabeler.decision_function)
