@@ -36,6 +36,8 @@ def test_time_limit_never_stops_at_the_starting_point(monkeypatch):
     monkeypatch.setattr("seqlab.learning.monitor.time.perf_counter", lambda: float(next(times)))
     result = run_fit(count_down(), title="Model", max_iter=50, max_seconds=1.0, first_iteration=0)
     assert result.n_iter == 1
+    with pytest.warns(ConvergenceWarning, match="after 1 iteration and"):
+        result.conclude()
 
 
 @pytest.mark.parametrize("options", [{"max_seconds": 1e-9}, {"callback": lambda progress: True}])

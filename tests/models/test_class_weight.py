@@ -77,6 +77,9 @@ def test_gradient_by_finite_differences(data, edge_features, partial):
     bound = crf._bind(training)
     objective = PenalisedObjective(crf._data_term(bound, training), 0.1)
     assert objective.strong_convexity == 0.0
+    term = objective.term
+    at_zero = term.evaluate(np.zeros(bound.n_params)).loss
+    assert term.value_at_zero() == pytest.approx(at_zero, rel=1e-12)
     w = np.random.default_rng(0).normal(size=bound.n_params)
     error = check_grad(
         lambda v: objective.loss_gradient(v.copy())[0], lambda v: objective.loss_gradient(v.copy())[1], w

@@ -237,9 +237,10 @@ def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float
         if best is not None:
             ended = f" (the best is {best})"
         training += f", {_console.format_count(labeler.n_iter_, 'iteration')}{ended}"
-        history = getattr(labeler, "history_", {}).get("objective")
-        if history:
-            training += f", objective {history[-1]:,.6g}"
+        history = getattr(labeler, "history_", {})
+        if history.get("objective"):
+            at = -1 if best is None else history["iteration"].index(best)
+            training += f", objective {history['objective'][at]:,.6g}"
     rows["trained"] = training
     size = output.stat().st_size
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, size // 1000)} kB"

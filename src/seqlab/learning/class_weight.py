@@ -67,12 +67,20 @@ def step_class_weights(
 ) -> Floats:
     """Return the class weight of every step times the weight of its sequence, shape (n_steps,).
 
-    If several labels of a step are possible, its class weight is the mean of theirs.
+    If several labels of a step are possible, its class weight is the mean of theirs. The weight of a step
+    whose label is not known at all has no effect on the loss; it is the mean weight of the other steps of
+    its sequence, so that the mean over a sequence is that of its known steps.
     """
     weights = class_weights(class_weight, data)
     of_steps = weights[np.maximum(data.codes, 0)]
     if data.allowed is not None:
-        of_steps = data.allowed @ weights / data.allowed.sum(axis=1)
+        n_allowed = data.allowed.sum(axis=1)
+        of_steps = data.allowed @ weights / n_allowed
+        known, starts = n_allowed < data.n_labels, data.X.offsets[:-1]
+        n_known = np.add.reduceat(known.astype(np.int64), starts)
+        sums = np.add.reduceat(np.where(known, of_steps, 0.0), starts)
+        means = np.where(n_known > 0, sums / np.maximum(n_known, 1), 1.0)
+        of_steps = np.where(known, of_steps, np.repeat(means, data.X.lengths))
     return of_steps * np.repeat(data.sequence_weights, data.X.lengths)
 
 

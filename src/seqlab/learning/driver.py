@@ -91,7 +91,7 @@ class FitResult:
     def conclude(self) -> None:
         """Raise a pending interrupt again; otherwise warn if the fit should have gone on."""
         if self.interrupt is not None:
-            logger.warning("%s was interrupted after %d %s", self.title, self.n_iter, self.unit)
+            logger.warning("%s was interrupted after %s", self.title, self._count())
             raise self.interrupt
         message = self._warning()
         if message:
@@ -100,16 +100,21 @@ class FitResult:
         else:
             ended = self.stop_reason or ("converged" if self.state.converged else "ended")
             logger.info(
-                "%s: %s after %d %s, objective %.6g",
-                self.title, ended, self.n_iter, self.unit, self.state.objective,
+                "%s: %s after %s, objective %.6g",
+                self.title, ended, self._count(), self.state.objective,
             )  # fmt: skip
+
+    def _count(self) -> str:
+        """Return the number of iterations with its unit, for messages."""
+        singular = {"passes": "pass"}.get(self.unit, self.unit.removesuffix("s"))
+        return f"{self.n_iter} {singular if self.n_iter == 1 else self.unit}"
 
     def _warning(self) -> str:
         """Return the text of the warning; '' if there is nothing to warn of."""
         if self.stop_reason == "max_seconds":
             seconds = self.history["seconds"][-1]
             return (
-                f"{self.title} stopped after {self.n_iter} {self.unit} and {seconds:.3g} seconds, because "
+                f"{self.title} stopped after {self._count()} and {seconds:.3g} seconds, because "
                 f"max_seconds was reached; raise max_seconds or tol{self.hint}"
             )
         wanted = self.stop_reason != "" or self.early_stopping is not None
@@ -118,7 +123,7 @@ class FitResult:
         norm = self.state.info.get("gradient_norm")
         detail = "" if norm is None else f" (gradient norm {norm:.3g})"
         if self.state.message:
-            reason = f"stopped after {self.n_iter} {self.unit}: {self.state.message}{detail}"
+            reason = f"stopped after {self._count()}: {self.state.message}{detail}"
         else:
             reason = (
                 f"stopped after max_iter={self.max_iter} {self.unit} before reaching tol{detail}; "
