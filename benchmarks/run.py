@@ -20,6 +20,8 @@ SCRIPTS = [
     "start_up.py",
     "command_line.py",
     "long_sequence.py",
+    "dense.py",
+    "binary_chains.py",
     "robustness.py",
     "class_weight.py",
     "plots.py",

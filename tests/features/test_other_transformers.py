@@ -195,6 +195,47 @@ def test_dense_union():
     assert not union.fit_transform(sequences).is_sparse
 
 
+class WordLengths:
+    """The length of each word and a constant, as a list of arrays."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return [np.array([[len(word), 1.0] for word in x]).reshape(-1, 2) for x in X]
+
+
+def test_union_of_strings_and_lists_of_arrays():
+    X = [["in", "Paris"], [], ["York"]]
+    found = SequenceUnion([("words", Templates([(0, 0)])), ("n", WordLengths())]).fit_transform(X)
+    assert found.lengths.tolist() == [2, 0, 1]
+    assert found.matrix[:, -2:].toarray().tolist() == [[2.0, 1.0], [5.0, 1.0], [4.0, 1.0]]
+    dense = SequenceUnion([("a", WordLengths()), ("b", WordLengths())]).fit_transform(X)
+    assert not dense.is_sparse
+    assert dense.matrix.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.ones((2, 2)), "'b' returned a 2-D array"),
+        ([np.ones((2, 2)), np.ones((1, 3))], r"features of 'b': X\[1\] has 3 features"),
+        ([np.ones((2, 2)), np.ones((3, 2))], "different numbers of steps"),
+    ],
+)
+def test_union_names_the_transformer_of_bad_features(returned, message):
+    class Given:
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return returned
+
+    union = SequenceUnion([("a", WordLengths()), ("b", Given())])
+    with pytest.raises(InputError, match=message):
+        union.fit_transform([["a", "b"], ["c"]])
+
+
 # Word forms.
 
 

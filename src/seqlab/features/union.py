@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import FeatureUnion
 
 from seqlab.data import state_checks
+from seqlab.data.convert import as_sequences, describe
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 
@@ -16,8 +17,10 @@ from seqlab.data.sequences import Sequences
 class SequenceUnion(FeatureUnion):
     """Put the features of several transformers side by side.
 
-    This is scikit-learn's `FeatureUnion` for transformers that return `Sequences`, with the same
-    parameters, attributes and feature names (``words__word[0]=Paris``).
+    This is scikit-learn's `FeatureUnion` for transformers that return `Sequences` or a list of matrices,
+    one per sequence, with the same parameters, attributes and feature names (``words__word[0]=Paris``).
+    Columns that are mostly nonzero, such as word vectors, may stand beside sparse ones: linear chains
+    multiply each kind in the way that is faster.
 
     Parameters
     ----------
@@ -39,6 +42,20 @@ class SequenceUnion(FeatureUnion):
            [0., 0., 1., 0., 1.]])
     >>> union.get_feature_names_out()[-2:].tolist()
     ['lists__city:B', 'lists__city:I']
+
+    Word vectors beside words; any transformer may return a list of arrays:
+
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> vectors = {"in": [0.1, 0.9], "York": [0.8, 0.2]}
+    >>> look_up = FunctionTransformer(
+    ...     lambda X: [np.array([vectors.get(word, [0.0, 0.0]) for word in x]) for x in X]
+    ... )
+    >>> union = SequenceUnion([("words", Templates([(0, "word")])), ("vectors", look_up)])
+    >>> union.fit_transform([["in", "New", "York"]])[0].toarray()
+    array([[1. , 0. , 0. , 0.1, 0.9],
+           [0. , 1. , 0. , 0. , 0. ],
+           [0. , 0. , 1. , 0.8, 0.2]])
     """
 
     def _check_state(self) -> None:
@@ -48,14 +65,30 @@ class SequenceUnion(FeatureUnion):
         state_checks.check_type(self.transformer_weights, "transformer_weights", dict, type(None))
 
     def _hstack(self, Xs: Any) -> Sequences:
-        for part in Xs:
-            if not isinstance(part, Sequences):
-                raise InputError(f"SequenceUnion joins Sequences, not {type(part).__name__}")
-            if not np.array_equal(part.offsets, Xs[0].offsets):
+        parts = [
+            self._to_sequences(name, X) for (name, _, _), X in zip(self._iter(), Xs, strict=True)
+        ]
+        for part in parts:
+            if not np.array_equal(part.offsets, parts[0].offsets):
                 raise InputError(
                     "the transformers of a SequenceUnion return different numbers of steps"
                 )
-        matrices = [part.matrix for part in Xs]
-        if any(part.is_sparse for part in Xs):
-            return Sequences(sp.hstack(matrices, format="csr"), Xs[0].offsets)
-        return Sequences(np.hstack(matrices), Xs[0].offsets)
+        matrices = [part.matrix for part in parts]
+        if any(part.is_sparse for part in parts):
+            return Sequences(sp.hstack(matrices, format="csr"), parts[0].offsets)
+        return Sequences(np.hstack(matrices), parts[0].offsets)
+
+    @staticmethod
+    def _to_sequences(name: str, X: Any) -> Sequences:
+        """Convert what a transformer returned."""
+        if isinstance(X, Sequences):
+            return X
+        if not isinstance(X, list) and getattr(X, "ndim", 0) != 3:
+            raise InputError(
+                f"SequenceUnion joins Sequences and lists of matrices, but {name!r} returned "
+                f"{describe(X)}"
+            )
+        try:
+            return as_sequences(X)[0]
+        except InputError as error:
+            raise InputError(f"in the features of {name!r}: {error}") from None

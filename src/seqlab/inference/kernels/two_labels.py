@@ -114,7 +114,7 @@ def two_label_marginals(
             mantissa[c] = bits_to_float(bits & _MANTISSA_BITS | _ONE_BITS)
     for c in range(n_lanes):
         last = ratio[lengths[c] - 1, c]
-        log_z[c] = math.log(mantissa[c]) + exponent[c] * _LOG_2 + math.log1p(last)
+        log_z[c] = math.log(mantissa[c] * (1.0 + last)) + exponent[c] * _LOG_2
     last_step = n_steps - 1
     for c in range(n_lanes):
         node[last_step, c] = ratio[last_step, c] / (1.0 + ratio[last_step, c])
