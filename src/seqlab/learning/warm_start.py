@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
 from seqlab.optim import FitState
-from seqlab.structures.protocol import StochasticPasses, StochasticSupport
+from seqlab.structures.stochastic_support import StochasticPasses, StochasticSupport
 from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]

@@ -40,6 +40,7 @@ from seqlab.structures.pair_sums import (
 )
 from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.sources import ScoreSource
+from seqlab.structures.stochastic_support import StochasticSupport
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
@@ -93,50 +94,6 @@ class Marginals(Protocol):
 
     def minus(self, other: Any) -> Any:
         """Subtract other marginals; the log-partitions too."""
-        ...
-
-
-class StochasticPasses(Protocol):
-    """Weights trained by stochastic gradient descent on a penalised likelihood."""
-
-    def run(self, order: NDArray[np.int64]) -> tuple[float, Floats]:
-        """Visit samples in order; return the weighted sum of their losses and the mean of the weights."""
-        ...
-
-    def restart(self) -> None:
-        """Set all weights to zero."""
-        ...
-
-
-class StochasticSupport(Protocol):
-    """Methods of a structure with which training can begin with stochastic passes."""
-
-    @property
-    def mean_square(self) -> float:
-        """Mean square of the feature values: 1 for text."""
-        ...
-
-    @property
-    def is_evenly_scaled(self) -> bool:
-        """Whether one rate of stochastic passes suits all features."""
-        ...
-
-    def curvature(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> Floats:
-        """Return the approximate diagonal of the Hessian of the summed log-partitions, shape (n_params,)."""
-        ...
-
-    def stochastic_passes(
-        self,
-        codes: Codes,
-        weights: Floats,
-        costs: MissCosts | None,
-        c2: float,
-        rate: float,
-        partial: PartialLabels | None = None,
-    ) -> StochasticPasses:
-        """Return zero weights, to be trained by stochastic gradient descent."""
         ...
 
 

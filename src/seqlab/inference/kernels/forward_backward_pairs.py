@@ -2,7 +2,7 @@
 
 The general kernel computes the exponentials of a step's pairwise scores three times, with their transpose,
 and needs memory for one step only. Here they are computed once, into the array that receives the pair
-marginals: with 19 labels this takes less than a third of the time.
+marginals: with 19 labels this takes less than half of the time.
 """
 
 from __future__ import annotations
