@@ -6,11 +6,15 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from seqlab import LinearChainCRF
 from seqlab.learning import Likelihood, PenalisedObjective
+from seqlab.models.crf import default_tol
+from seqlab.structures.chain import typical_shares
+from seqlab.structures.chain.curvature import add_block_curvature
 
 
 def gaussian_data(n_sequences=60, n_features=20, n_labels=5, seed=0):
@@ -126,6 +130,59 @@ def test_edge_features_partial_labels_and_weights_converge_at_any_scale(kind):
         assert model.converged_
         objectives.append(model.objective_)
     assert objectives[1] <= objectives[0]
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_few_rows_of_huge_values_do_not_feign_convergence(seed):
+    random = np.random.default_rng(seed)
+    X, y = gaussian_data(30, n_features=6, n_labels=4, seed=seed)
+    X = [x * np.where(random.random((len(x), 1)) < 0.02, 1e6, 1.0) for x in X]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model = LinearChainCRF(c2=0.01, max_iter=300).fit(X, y)
+        longer = LinearChainCRF(c2=0.01, max_iter=1500, tol=1e-9).fit(X, y)
+    if model.converged_:
+        assert model.objective_ <= 1.001 * longer.objective_
+    else:
+        assert "has values up to" in str(caught[0].message)
+        assert "clip them" in str(caught[0].message)
+
+
+def test_the_default_tolerance_is_continuous_in_the_size_of_the_data():
+    works = np.geomspace(1.0, 1e9, 400)
+    tolerances = np.array([default_tol(work) for work in works])
+    assert (tolerances[0], tolerances[-1]) == (1e-6, 1e-3)
+    ratios = tolerances[1:] / tolerances[:-1]
+    assert ((ratios >= 1.0) & (ratios <= works[1] / works[0] * 1.0001)).all()
+
+
+@pytest.mark.parametrize("edge_features", [False, True])
+def test_curvature_block_by_block_is_that_of_the_fused_pass(edge_features):
+    X, y = gaussian_data(20, n_features=3, n_labels=3)
+    model = LinearChainCRF(edge_features=edge_features)
+    data = model._read_training(X, y, None, None)
+    bound = model._bind(data)
+    weights = np.random.default_rng(0).random(20)
+    w = np.random.default_rng(1).normal(size=bound.n_params)
+    out = np.zeros(bound.n_params)
+    add_block_curvature(bound, w, list(bound.blocks()), weights, None, out)
+    found, slices = bound.curvature(w, weights), bound.structure.slices
+    for name in ("state", "edge", "start", "end"):
+        np.testing.assert_allclose(found[slices[name]], out[slices[name]], rtol=1e-6)
+    assert (found[slices["transitions"]] > 0).all()
+    assert (out[slices["transitions"]] > 0).all()
+
+
+def test_typical_shares_are_small_for_columns_with_outliers():
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(5000, 3)) + 1.0
+    matrix[17, 1] = 1e6
+    matrix[:, 2] *= 1e6
+    for given in (matrix, sp.csr_matrix(matrix)):
+        shares = typical_shares(given)
+        assert shares[0] == 1.0
+        assert shares[1] < 1e-6
+        assert shares[2] == 1.0
 
 
 def test_curvature_at_zero_is_the_diagonal_of_the_hessian_of_independent_steps():

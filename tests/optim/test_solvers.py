@@ -8,39 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from objectives import Logistic, Quadratic, last, quadratic
 from seqlab.data import NumericalError
 from seqlab.optim import lbfgs, owlqn
 from seqlab.optim.owlqn_solver import pseudo_gradient
 from seqlab.utils.linalg import axpy, dot
-
-
-class Quadratic:
-    """``1/2 w'Aw - b'w``: its optimum is known in closed form."""
-
-    def __init__(self, A, b):
-        self.A, self.b = A, b
-        self.n_params = b.size
-        self.strong_convexity = float(np.linalg.eigvalsh(A)[0])
-
-    def loss_gradient(self, w):
-        Aw = self.A @ w
-        return float(0.5 * w @ Aw - self.b @ w), Aw - self.b
-
-
-class Logistic:
-    """Logistic loss of data that are not separable, penalised or not."""
-
-    def __init__(self, random, n=200, d=10, c2=0.0):
-        self.X = random.normal(size=(n, d))
-        self.y = np.sign(self.X @ random.normal(size=d) + random.normal(size=n) * 2)
-        self.c2 = c2
-        self.n_params = d
-        self.strong_convexity = 2 * c2
-
-    def loss_gradient(self, w):
-        margin = self.y * (self.X @ w)
-        gradient = -self.X.T @ (self.y / (1 + np.exp(margin))) + 2 * self.c2 * w
-        return float(np.logaddexp(0, -margin).sum() + self.c2 * w @ w), gradient
 
 
 class Rosenbrock:
@@ -49,17 +21,6 @@ class Rosenbrock:
     def loss_gradient(self, w):
         a, b = 1 - w[0], w[1] - w[0] ** 2
         return float(a * a + 100 * b * b), np.array([-2 * a - 400 * w[0] * b, 200 * b])
-
-
-def last(states):
-    *_, state = states
-    return state
-
-
-def quadratic(seed, n=30):
-    random = np.random.default_rng(seed)
-    root = random.normal(size=(n, n))
-    return Quadratic(root @ root.T + np.eye(n), random.normal(size=n))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -75,6 +75,14 @@ class PseudoLikelihood:
         """Return the approximate diagonal of the Hessian at zero, if it is available."""
         return self.bound.curvature_at_zero(self.weights)
 
+    def curvature(self, w: Floats) -> Floats | None:
+        """Return None: the diagonal of the Hessian is not available."""
+        return None
+
+    def typical_shares(self) -> Floats | None:
+        """Return None: outliers are not treated separately."""
+        return None
+
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if not known."""
         return self.bound.squared_scales()

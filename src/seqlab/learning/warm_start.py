@@ -74,7 +74,7 @@ class WarmStart:
             if loss < at_zero:
                 yield from batch(w, n_left, self.preconditioner(w, gradient, sparse=sparse))
                 return
-        yield from batch(zero, n_left, self.objective.scales_at_zero(zero))
+        yield from batch(zero, n_left, self.objective.scales_at_zero(zero, sparse=sparse))
 
     def find_start(self) -> Floats | None:
         """Return weights near the optimum; None if the passes diverge.
@@ -104,9 +104,8 @@ class WarmStart:
         (``sparse``) the root is better too. It is scaled so that the first step has the length that
         minimises the quadratic model with the diagonal.
         """
-        term = self.term
-        diagonal = self.support.curvature(w, term.varying_weights, term.costs)
-        diagonal = self.objective.add_curvature(diagonal)
+        diagonal = self.objective.curvature(w)
+        assert diagonal is not None, "a structure with stochastic passes computes its curvature"
         weak = self.objective.c2 < WEAK_PENALTY * self.support.mean_square
         powers = np.sqrt(diagonal) if weak or sparse else diagonal
         step = gradient / powers

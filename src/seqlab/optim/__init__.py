@@ -3,6 +3,7 @@
 from seqlab.optim.bundle import Bundle
 from seqlab.optim.lbfgs_solver import lbfgs
 from seqlab.optim.owlqn_solver import owlqn
+from seqlab.optim.proximal_solver import proximal
 from seqlab.optim.state import FitState, Objective
 
-__all__ = ["Bundle", "FitState", "Objective", "lbfgs", "owlqn"]
+__all__ = ["Bundle", "FitState", "Objective", "lbfgs", "owlqn", "proximal"]

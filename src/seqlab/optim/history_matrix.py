@@ -63,8 +63,10 @@ class InverseHessian:
         """Whether directions have a meaningful length: a pair or a preconditioner is known."""
         return bool(self._rows) or self._inverse.size > 0
 
-    def clear(self) -> None:
-        """Delete all pairs."""
+    def clear(self, preconditioner: Vector | None = None) -> None:
+        """Delete all pairs; replace the preconditioner if one is given."""
+        if preconditioner is not None:
+            self._inverse = 1.0 / preconditioner
         self._rows.clear()
         self._used[:] = False
         self._scale = 1.0

@@ -17,7 +17,7 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import Curvature, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 
@@ -29,6 +29,7 @@ def lbfgs(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
+    curvature: Curvature | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
@@ -47,6 +48,9 @@ def lbfgs(
         Number of pairs to keep.
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian.
+    curvature : callable, optional
+        Returns the approximate diagonal of the Hessian at a point, or None. Called before a point is
+        accepted as the optimum (see `StoppingRule`).
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
@@ -76,4 +80,11 @@ def lbfgs(
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
         state = rule.state(w, value, norm, inverse_hessian.descend(gradient, direction))
+        if curvature is not None and rule.needs_check(state):
+            diagonal = curvature(w)
+            if diagonal is not None:
+                inverse_hessian.clear(diagonal)
+                decrement = inverse_hessian.descend(gradient, direction)
+                if decrement > rule.allowed_gap(value):
+                    rule.reject(state, decrement)
         yield state

@@ -14,7 +14,7 @@ import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
-from seqlab.optim.state import FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import Curvature, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -30,6 +30,7 @@ def owlqn(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
+    curvature: Curvature | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
@@ -42,7 +43,7 @@ def owlqn(
         Starting point.
     c1 : array of shape (n_params,)
         L1 penalty of each weight (0 for an unpenalised weight).
-    max_iter, tol, memory, preconditioner, n_jobs
+    max_iter, tol, memory, preconditioner, curvature, n_jobs
         As in `lbfgs`.
     """
     # Stricter than for L-BFGS: weights that become zero or non-zero make convergence uneven and slow.
@@ -88,6 +89,13 @@ def owlqn(
         pseudo = pseudo_gradient(w, gradient, c1)
         norm = float(np.sqrt(dot(pseudo, pseudo)))
         state = rule.state(w, value, norm, inverse_hessian.descend(pseudo, direction))
+        if curvature is not None and rule.needs_check(state):
+            diagonal = curvature(w)
+            if diagonal is not None:
+                inverse_hessian.clear(diagonal)
+                decrement = inverse_hessian.descend(pseudo, direction)
+                if decrement > rule.allowed_gap(value):
+                    rule.reject(state, decrement)
         yield state
 
 

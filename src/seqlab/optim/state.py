@@ -6,6 +6,7 @@ any state, report progress, or be interrupted: the last state it received is alw
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +17,10 @@ Vector = NDArray[np.float64]
 # Absolute distance from the optimum that always counts as converged: if the optimum is 0, as for a single
 # label, the relative distance never becomes small.
 NEGLIGIBLE = 1e-12
+
+
+# Returns the approximate diagonal of the Hessian at a point; None if it is not available.
+Curvature = Callable[[Vector], Vector | None]
 
 
 class Objective(Protocol):
@@ -83,6 +88,11 @@ class StoppingRule:
     inverse Hessian ``H`` predicts: on a plateau the objective hardly decreases, but the decrement is
     large. The smaller of bound and estimate is the ``gap`` that is compared with ``tol``.
 
+    An inverse Hessian learned from short steps can be wrong in the same directions in which the steps were
+    short. Before a solver accepts an estimate, it therefore computes the decrement once more with nothing
+    but the diagonal of the Hessian at this point. If that is larger than ``tol`` it calls `reject` and
+    continues from the new diagonal.
+
     Parameters
     ----------
     tol : float
@@ -104,19 +114,34 @@ class StoppingRule:
         self.safety = safety
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
+        self._n_rejected = 0  # values up to the last rejection
 
     def state(self, w: Vector, objective: float, norm: float, decrement: float) -> FitState:
         """Return the state of an iteration, with gap, bound and whether to stop."""
         self._values.append(objective)
+        n_since = len(self._values) - self._n_rejected
         bound = certified_gap(norm, self.strong_convexity)
         gap = bound
         period = max(self.period, int(self.SHARE * len(self._values)))
-        if len(self._values) > period:
+        if n_since > period:
             gain = self.safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))
-        converged = gap <= max(self.tol * abs(objective), NEGLIGIBLE)
+        converged = gap <= self.allowed_gap(objective)
         info = {"gradient_norm": norm, "bound": bound}
         return FitState(w, objective, gap, converged, info=info)
+
+    def allowed_gap(self, objective: float) -> float:
+        """Return the distance from the optimum that counts as converged."""
+        return max(self.tol * abs(objective), NEGLIGIBLE)
+
+    def needs_check(self, state: FitState) -> bool:
+        """Return whether a point counts as converged by the estimate alone, not by the certain bound."""
+        return state.converged and state.info["bound"] > self.allowed_gap(state.objective)
+
+    def reject(self, state: FitState, decrement: float) -> None:
+        """Withdraw the convergence of a point at which the diagonal model predicts a large decrease."""
+        state.converged, state.gap = False, decrement
+        self._n_rejected = len(self._values)
 
     def stuck(self, state: FitState) -> FitState:
         """Return the final state if no step decreases the objective: converged, or a failure.

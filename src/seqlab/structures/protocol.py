@@ -265,7 +265,7 @@ class BoundStructure(ABC):
         allowed = None if partial is None else partial.allowed
 
         def marginals(block: SequenceBlock) -> Any:
-            return self._block_marginals(source, block, weights, costs, allowed)
+            return self.block_marginals(source, block, weights, costs, allowed)
 
         return self.sum_over_blocks(marginals)
 
@@ -373,6 +373,22 @@ class BoundStructure(ABC):
         """
         return None
 
+    def curvature(
+        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
+    ) -> Floats | None:
+        """Return the approximate diagonal of the Hessian of the summed log-partitions at ``w``.
+
+        None if it is not available.
+        """
+        return None
+
+    def typical_shares(self) -> Floats | None:
+        """Return the share of the squares of each weight's feature that remains if outliers are clipped.
+
+        None if no feature has outliers, or if it is not known.
+        """
+        return None
+
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the feature of each weight, shape (n_params,); None if all are 1."""
         return None
@@ -386,7 +402,7 @@ class BoundStructure(ABC):
         """Approximate number of operations of one pass over the data."""
         return self.X.n_steps * float(self.n_labels) ** 2
 
-    def _block_marginals(
+    def block_marginals(
         self,
         source: ScoreSource,
         block: SequenceBlock,
@@ -394,6 +410,7 @@ class BoundStructure(ABC):
         costs: MissCosts | None,
         allowed: NDArray[np.bool_] | None,
     ) -> Any:
+        """Return the `Marginals` of a block with costs; minus those of allowed labels, if given."""
         scores = self.scores(source, block)
         if costs is not None:
             codes, cost = costs.codes[block.steps], costs.costs[block.steps]

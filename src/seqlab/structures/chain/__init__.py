@@ -1,7 +1,7 @@
 """Linear chains: parameters, scores, and fused passes for fast training."""
 
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
-from seqlab.structures.chain.columns import mean_squares
+from seqlab.structures.chain.columns import mean_squares, typical_shares
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.pattern import FeaturePattern
@@ -26,4 +26,5 @@ __all__ = [
     "chain_scores",
     "mean_squares",
     "previous_codes",
+    "typical_shares",
 ]

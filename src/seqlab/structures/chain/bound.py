@@ -22,7 +22,8 @@ from seqlab.inference import (
     viterbi,
 )
 from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
-from seqlab.structures.chain.columns import sum_squares
+from seqlab.structures.chain.columns import sum_squares, typical_shares
+from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
@@ -244,24 +245,42 @@ class BoundChain(BoundStructure):
         """Add the sequences that the fused pass cannot compute: very long chains, extreme scores."""
         source, out = self.source(w), sums.parts[0]
         allowed = None if partial is None else partial.allowed
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], sums.skipped, [0]]))).reshape(-1, 2)
+        for block in self._blocks_of(sums.skipped):
+            a, b = block.first, block.last
+            try:
+                found = self.block_marginals(source, block, weights, costs, allowed)
+            except PlacedError as error:
+                raise error.shifted(a) from None
+            sums.log_z[a:b] = found.log_z
+            self.add_expected_features(found, block, out)
+            if partial is not None:  # known labels are in `observed_features`
+                samples, codes = np.arange(a, b), partial.codes[block.steps]
+                known = self.joint_features(codes, samples)
+                sums.log_z[a:b] += known @ w
+                out += known.T @ (np.ones(b - a) if weights is None else weights[a:b])
+
+    def _blocks_of(self, chosen: NDArray[np.bool_]) -> list[SequenceBlock]:
+        """Return blocks of bounded memory that cover the chosen sequences."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen, [0]]))).reshape(-1, 2)
+        blocks = []
         for slot in self._slots():
             for first, last in slot:
                 for a, b in edges:
-                    a, b = max(a, first), min(b, last)
-                    if a < b:
-                        block = self.X.block(a, b)
-                        try:
-                            found = self._block_marginals(source, block, weights, costs, allowed)
-                        except PlacedError as error:
-                            raise error.shifted(a) from None
-                        sums.log_z[a:b] = found.log_z
-                        self.add_expected_features(found, block, out)
-                        if partial is not None:  # known labels are in `observed_features`
-                            samples, codes = np.arange(a, b), partial.codes[block.steps]
-                            known = self.joint_features(codes, samples)
-                            sums.log_z[a:b] += known @ w
-                            out += known.T @ (np.ones(b - a) if weights is None else weights[a:b])
+                    if max(a, first) < min(b, last):
+                        blocks.append(self.X.block(max(a, first), min(b, last)))
+        return blocks
+
+    def curvature(
+        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
+    ) -> Floats:
+        """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
+        if self.structure.edge is None:
+            found = self.passes.run(w, weights, costs, curvature=True)
+            out, chosen = found.parts.sum(axis=0), found.skipped
+        else:
+            out, chosen = np.zeros(self.n_params), np.ones(len(self.X), dtype=bool)
+        add_block_curvature(self, w, self._blocks_of(chosen), weights, costs, out)
+        return out
 
     def pair_marginals(
         self, scores: ChainScores, codes: Codes, beam: BeamOptions | None = None
@@ -299,13 +318,22 @@ class BoundChain(BoundStructure):
 
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the stored values of each weight's feature; None if all are 1."""
-        structure = self.structure
         if self.features.has_only_ones:
             return None
-        squares, out = self.features.mean_squares, np.ones(self.n_params)
+        return self._per_weight(self.features.mean_squares)
+
+    def typical_shares(self) -> Floats | None:
+        """Return the share of the squares of each weight's feature that is not due to outliers."""
+        if self.features.has_only_ones:
+            return None
+        return self._per_weight(typical_shares(self.X.matrix))
+
+    def _per_weight(self, of_features: Floats) -> Floats:
+        """Return the value of each weight's feature; 1 for a weight without a feature."""
+        structure, out = self.structure, np.ones(self.n_params)
         for name, pattern in (("state", structure.state), ("edge", structure.edge)):
             if pattern is not None:
-                out[structure.slices[name]] = np.repeat(squares, np.diff(pattern.explicit()[0]))
+                out[structure.slices[name]] = np.repeat(of_features, np.diff(pattern.explicit()[0]))
         return out
 
     def curvature_at_zero(self, weights: Floats) -> Floats:

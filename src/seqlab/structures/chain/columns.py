@@ -13,6 +13,10 @@ from seqlab.structures.chain._kernels import dense_matrix as kernels
 Floats = NDArray[np.float64]
 # Entries of a dense matrix that are listed at a time (3 MB).
 BLOCK_ENTRIES = 1 << 18
+# A value is an outlier if it is larger than the median of its column by this factor.
+OUTLIER_RATIO = 30.0
+# Rows from which the medians are estimated.
+SAMPLE_ROWS = 300
 
 
 def count_entries(matrix: Any) -> NDArray[np.int64]:
@@ -49,6 +53,42 @@ def mean_square(matrix: Any) -> float:
     sums = sum_squares(matrix, np.ones(matrix.shape[0]))
     n_entries = int(count_entries(matrix).sum())
     return max(float(sums.sum()) / n_entries, 1e-300) if n_entries else 1.0
+
+
+def typical_shares(matrix: Any) -> Floats:
+    """Return the share of the sum of squares of each column that remains if its outliers are clipped.
+
+    Clipped are values above `OUTLIER_RATIO` times the median of the absolute values that are not zero, of a
+    sample of rows. 1 for a column without outliers, and for an empty one.
+    """
+    n_rows, n_columns = matrix.shape
+    sample = matrix[:: max(1, n_rows // SAMPLE_ROWS)]
+    limits = OUTLIER_RATIO * _median_sizes(csr_rows(sample, 0, sample.shape[0]))
+    every, clipped = np.zeros((2, n_columns))
+    with np.errstate(over="ignore"):
+        if sp.issparse(matrix):
+            columns, sizes = matrix.indices[: matrix.nnz], np.abs(matrix.data[: matrix.nnz])
+            every += np.bincount(columns, sizes**2, n_columns)
+            clipped += np.bincount(columns, np.minimum(sizes, limits[columns]) ** 2, n_columns)
+        else:
+            step = max(1, BLOCK_ENTRIES // (8 * max(n_columns, 1)))
+            for first in range(0, n_rows, step):
+                rows = np.abs(matrix[first : first + step])
+                every += (rows * rows).sum(axis=0)
+                clipped += (np.minimum(rows, limits) ** 2).sum(axis=0)
+    has_outliers = (every > clipped) & np.isfinite(every)
+    return np.divide(clipped, every, out=np.ones(n_columns), where=has_outliers)
+
+
+def _median_sizes(rows: sp.csr_matrix) -> Floats:
+    """Return the median of the absolute stored values of each column; infinite for an empty one."""
+    sizes = np.abs(rows.data)
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    ordered = sizes[np.lexsort((sizes, rows.indices))]
+    middle = np.cumsum(counts) - counts + counts // 2
+    medians = np.full(counts.size, np.inf)
+    medians[counts > 0] = ordered[middle[counts > 0]]
+    return medians
 
 
 def has_only_ones(matrix: Any) -> bool:

@@ -1,0 +1,193 @@
+"""The quadratic model of the proximal quasi-Newton solver: the limited-memory BFGS matrix in compact form.
+
+    B = s D - Q M Q',   Q = (s D S, Y),   M^-1 = [ s S'DS   L          ]
+                                                 [ L'      -diag(S'Y)  ]
+
+for the diagonal D, steps S, gradient changes Y, and L the part of S'Y below its diagonal (Byrd, Nocedal &
+Schnabel 1994). The scale ``s`` is chosen from the last pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.optim._model_kernels import (
+    descend_coordinates,
+    multiply_rows,
+    separable_minimum,
+    store_rows,
+)
+from seqlab.optim.state import Vector
+from seqlab.utils.linalg import dot
+from seqlab.utils.threads import run_chunks
+
+# Newton steps to the minimum of the model; three to six are usual. If more are needed, which is rare,
+# coordinate descent follows. It ends if a sweep gains less than a share of all sweeps before.
+MAX_STEPS = 20
+MAX_SWEEPS = 50
+SWEEP_TOL = 0.01
+
+
+class QuadraticModel:
+    """Ring buffer of (step, gradient change) pairs, and the minimum of the model with an L1 penalty.
+
+    Parameters
+    ----------
+    diagonal : array of shape (n_params,)
+        Approximate diagonal of the Hessian, up to a factor.
+    memory : int
+        Number of pairs to keep.
+    n_jobs : int, optional
+        Number of threads.
+    """
+
+    def __init__(self, diagonal: Vector, memory: int, *, n_jobs: int | None = None) -> None:
+        self.diagonal = diagonal
+        self._memory = memory
+        self._n_jobs = n_jobs
+        self._pairs = np.zeros((diagonal.size, 2 * memory))
+        self._order: list[int] = []  # places of the pairs, oldest first
+        self._step_step = np.zeros((memory, memory))  # step i . D step j
+        self._step_change = np.zeros((memory, memory))  # step i . change j
+        self._inverse = np.zeros((2 * memory, 2 * memory))
+        self._scale = 1.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pair is stored."""
+        return not self._order
+
+    def clear(self, diagonal: Vector | None = None) -> None:
+        """Delete all pairs; replace the diagonal if one is given."""
+        if diagonal is not None:
+            self.diagonal = diagonal
+        self._order.clear()
+        self._pairs[:] = 0.0
+        self._inverse[:] = 0.0
+        self._scale = 1.0
+
+    def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
+        """Store the pair of two points if its curvature is clearly positive; return whether it was."""
+        memory = self._memory
+        if len(self._order) == memory:
+            place = self._order.pop(0)
+        else:
+            place = min(set(range(memory)) - set(self._order))
+        arrays = w, w_new, gradient, gradient_new, self.diagonal, self._pairs
+
+        def run(begin: int, stop: int) -> NDArray[np.float64]:
+            out = np.zeros((4, max(memory, 2)))
+            store_rows(*arrays, place, begin, stop, out)
+            return out
+
+        products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
+        curvature, (scaled_norm2, norm2) = products[1, place], products[3, :2]
+        if curvature <= np.finfo(np.float64).eps * norm2:
+            self._pairs[:, [place, memory + place]] = 0.0
+            self._set_inverse()
+            return False
+        self._order.append(place)
+        self._step_step[place] = self._step_step[:, place] = products[0, :memory]
+        self._step_change[place] = products[1, :memory]
+        self._step_change[:, place] = products[2, :memory]
+        self._scale = float(scaled_norm2 / curvature)
+        self._set_inverse()
+        return True
+
+    def minimise(self, w: Vector, gradient: Vector, c1: Vector, direction: Vector) -> float:
+        """Set ``direction`` to the step that minimises model and penalty; return their decrease."""
+        slope = np.abs(gradient)
+        moved = w != 0.0
+        slope[moved] = np.abs(gradient[moved] + np.copysign(c1[moved], w[moved]))
+        slope[~moved] -= c1[~moved]
+        active = np.flatnonzero(slope > 0.0)
+        direction[:] = 0.0
+        products = self._solve(w, gradient, c1, active, direction)
+        if products is not None:
+            return self._decrease(w, gradient, c1, direction, products)
+        return self._sweep(w, gradient, c1, active, direction)
+
+    def _solve(
+        self, w: Vector, gradient: Vector, c1: Vector, active: NDArray[np.int64], direction: Vector
+    ) -> Vector | None:
+        """Minimise by semi-smooth Newton steps; return ``Q'd``, or None if they do not converge.
+
+        Given ``u = M Q'd``, the model is a sum over the weights, and its minimum ``d(u)`` is a soft threshold
+        of each. The steps solve ``u = M Q'd(u)``, a piecewise linear system of the size of the memory;
+        the solution is exact when no weight changes its sign any more.
+        """
+        size = 2 * self._memory
+        shift, signs = np.zeros(size), np.full(active.size, 2, dtype=np.int8)
+
+        def run(begin: int, stop: int) -> tuple[int, Vector, Vector]:
+            products, gram = np.zeros(size), np.zeros((size, size))
+            n_changed = separable_minimum(
+                w, gradient, c1, active, self.diagonal, self._scale, self._pairs, shift, begin, stop,
+                signs, direction, products, gram,
+            )  # fmt: skip
+            return n_changed, products, gram
+
+        for _ in range(MAX_STEPS):
+            found = run_chunks(run, active.size, self._n_jobs)
+            n_changed = sum(part[0] for part in found)
+            products = np.sum([part[1] for part in found], axis=0)
+            if self.is_empty or n_changed == 0:
+                return products
+            residual = shift - self._inverse @ products
+            half = np.sum([part[2] for part in found], axis=0)
+            gram = half + np.tril(half, -1).T
+            jacobian = np.eye(size) - self._inverse @ gram
+            try:
+                shift = shift - np.linalg.solve(jacobian, residual)
+            except np.linalg.LinAlgError:
+                return None
+            if not np.isfinite(shift).all():
+                return None
+        return None
+
+    def _decrease(
+        self, w: Vector, gradient: Vector, c1: Vector, direction: Vector, products: Vector
+    ) -> float:
+        """Return the decrease of model and penalty along ``direction``."""
+        quadratic = self._scale * float(np.sum(self.diagonal * direction * direction))
+        quadratic -= float(products @ self._inverse @ products)
+        linear = float(dot(gradient, direction))
+        penalty = float(dot(c1, np.abs(w + direction) - np.abs(w)))
+        return -(linear + 0.5 * quadratic + penalty)
+
+    def _sweep(
+        self, w: Vector, gradient: Vector, c1: Vector, active: NDArray[np.int64], direction: Vector
+    ) -> float:
+        """Minimise by coordinate descent; return the decrease."""
+        rows, curvature = np.empty((active.size, 2 * self._memory)), np.empty(active.size)
+
+        def run(begin: int, stop: int) -> None:
+            multiply_rows(
+                active, self.diagonal, self._scale, self._pairs, self._inverse, begin, stop, rows,
+                curvature,
+            )  # fmt: skip
+
+        run_chunks(run, active.size, self._n_jobs)
+        return float(
+            descend_coordinates(
+                w, gradient, c1, active, self.diagonal, self._scale, self._pairs, rows, curvature,
+                MAX_SWEEPS, SWEEP_TOL, direction,
+            )
+        )  # fmt: skip
+
+    def _set_inverse(self) -> None:
+        """Compute M, with zeros for places without a pair."""
+        memory, order = self._memory, np.array(self._order, dtype=np.int64)
+        self._inverse[:] = 0.0
+        if order.size == 0:
+            return
+        products = self._step_change[np.ix_(order, order)]
+        lower = np.tril(products, -1)
+        steps = self._scale * self._step_step[np.ix_(order, order)]
+        matrix = np.block([[steps, lower], [lower.T, -np.diag(np.diag(products))]])
+        # Equilibrated: steps and changes have very different scales.
+        roots = 1.0 / np.sqrt(np.abs(np.diag(matrix)))
+        inverse = np.linalg.inv(matrix * roots[:, None] * roots) * roots[:, None] * roots
+        places = np.concatenate([order, memory + order])
+        self._inverse[np.ix_(places, places)] = inverse

@@ -1,0 +1,108 @@
+"""The proximal quasi-Newton solver: its model, and its solutions against other solvers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from objectives import Logistic, last, quadratic
+from seqlab.data import NumericalError
+from seqlab.optim import lbfgs, owlqn, proximal
+from seqlab.optim.quadratic_model import QuadraticModel
+
+
+def filled_model(random, n=12, memory=4, n_pairs=6):
+    """A model that has seen pairs of a quadratic function; the dense matrix of the same BFGS updates."""
+    root = random.normal(size=(n, n))
+    A, diagonal = root @ root.T + np.eye(n), random.uniform(0.5, 2.0, n)
+    model = QuadraticModel(diagonal, memory)
+    points = [random.normal(size=n) for _ in range(n_pairs + 1)]
+    pairs = [(b - a, A @ (b - a)) for a, b in pairwise(points)]
+    for a, b in pairwise(points):
+        assert model.update(a, b, A @ a, A @ b)
+    step, change = pairs[-1]
+    B = np.diag(diagonal) * (change @ (change / diagonal)) / (step @ change)
+    for s, y in pairs[-memory:]:
+        B = B - np.outer(B @ s, B @ s) / (s @ B @ s) + np.outer(y, y) / (y @ s)
+    return model, B
+
+
+def model_value(B, gradient, w, c1, d):
+    return gradient @ d + 0.5 * d @ B @ d + c1 @ (np.abs(w + d) - np.abs(w))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("by_sweeps", [False, True])
+def test_the_step_minimises_the_model_with_its_penalty(seed, by_sweeps, monkeypatch):
+    random = np.random.default_rng(seed)
+    model, B = filled_model(random)
+    w = random.normal(size=12) * (random.random(12) < 0.6)
+    gradient, c1 = random.normal(size=12), np.full(12, 0.4)
+    if by_sweeps:
+        monkeypatch.setattr("seqlab.optim.quadratic_model.MAX_STEPS", 0)
+        monkeypatch.setattr("seqlab.optim.quadratic_model.MAX_SWEEPS", 10_000)
+        monkeypatch.setattr("seqlab.optim.quadratic_model.SWEEP_TOL", 1e-15)
+    direction = np.empty(12)
+    decrease = model.minimise(w, gradient, c1, direction)
+    assert decrease == pytest.approx(-model_value(B, gradient, w, c1, direction), rel=1e-6)
+    active = (w != 0) | (np.abs(gradient) > c1)
+    assert (direction[~active] == 0).all()
+    # Optimality conditions of the active weights.
+    slope, after = gradient + B @ direction, w + direction
+    moved, at_zero = active & (after != 0), active & (after == 0)
+    np.testing.assert_allclose(slope[moved], -c1[moved] * np.sign(after[moved]), atol=1e-6)
+    assert (np.abs(slope[at_zero]) <= c1[at_zero] + 1e-6).all()
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.5, 5.0, 30.0])
+@pytest.mark.parametrize("preconditioner", [None, np.linspace(5, 50, 10)])
+def test_it_agrees_with_owlqn(c1, preconditioner):
+    problem = Logistic(np.random.default_rng(2), c2=0.1)
+    options = {"c1": np.full(10, c1), "max_iter": 1000, "tol": 1e-12}
+    a = last(proximal(problem, np.zeros(10), preconditioner=preconditioner, **options))
+    b = last(owlqn(problem, np.zeros(10), **options))
+    assert a.converged
+    assert a.objective == pytest.approx(b.objective, rel=1e-9)
+    np.testing.assert_allclose(a.point, b.point, atol=1e-4)
+    assert ((a.point == 0) == (np.abs(b.point) < 1e-6)).all()
+
+
+def test_weights_without_penalty():
+    problem, c1 = Logistic(np.random.default_rng(3), c2=0.1), np.zeros(10)
+    c1[5:] = 8.0
+    a = last(proximal(problem, np.zeros(10), c1=c1, max_iter=500, tol=1e-12))
+    b = last(owlqn(problem, np.zeros(10), c1=c1, max_iter=500, tol=1e-12))
+    assert (a.point[:5] != 0).all()
+    np.testing.assert_allclose(a.point, b.point, atol=1e-4)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    problem = quadratic(3, n=30)
+    options = {"c1": np.full(30, 0.1), "max_iter": 30, "tol": 1e-12}
+    points = [last(proximal(problem, np.zeros(30), n_jobs=n, **options)).point for n in (1, 2)]
+    np.testing.assert_array_equal(*points)
+
+
+def test_a_starting_point_that_is_not_finite_is_an_error():
+    problem = quadratic(0)
+    with pytest.raises(NumericalError):
+        next(proximal(problem, np.full(30, np.nan), c1=np.ones(30), max_iter=5, tol=1e-3))
+
+
+@pytest.mark.parametrize("solver", [lbfgs, owlqn, proximal])
+def test_a_point_is_rejected_if_the_diagonal_model_predicts_a_decrease(solver):
+    """The diagonal given here claims nearly no curvature, so that the solver continues."""
+    problem = quadratic(1)
+    problem.strong_convexity = 0.0  # no certain bound
+    options = {"max_iter": 150, "tol": 1e-3}
+    if solver is not lbfgs:
+        options["c1"] = np.zeros(30)
+    curvature = lambda w: np.full(w.size, 1e-6)  # noqa: E731
+    unchecked = list(solver(problem, np.zeros(30), **options))
+    checked = list(solver(problem, np.zeros(30), curvature=curvature, **options))
+    assert unchecked[-1].converged
+    assert len(checked) > len(unchecked)
+    assert not any(state.converged for state in checked[:-1])
+    assert checked[-1].objective < unchecked[-1].objective
