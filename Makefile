@@ -8,7 +8,7 @@ export SEQLAB_DATA ?= $(abspath ../shared/data)
 endif
 JOBS ?= 2
 
-.PHONY: setup demo test lint bench reproduce docs clean
+.PHONY: setup demo test lint fuzz bench reproduce docs clean
 
 setup: $(VENV)/.ready
 
@@ -29,6 +29,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: setup
+	$(BIN)/python tests/fuzz_models.py $(ARGS)
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

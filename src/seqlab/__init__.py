@@ -11,6 +11,8 @@ import logging
 from importlib import import_module
 from typing import Any
 
+from seqlab.utils.numba_cache import ensure_numba_cache
+
 __version__ = "0.1.0"
 
 logging.getLogger("seqlab").addHandler(logging.NullHandler())
@@ -60,6 +62,8 @@ _SUBPACKAGES = frozenset(
 )
 
 __all__ = sorted([*_MODULE_OF_NAME, "__version__"])
+
+ensure_numba_cache(__path__[0])
 
 
 def __getattr__(name: str) -> Any:

@@ -173,15 +173,15 @@ def test_interrupt_before_the_first_iteration_writes_no_file(files, tmp_path):
 
 
 def test_failed_import_is_reported_once(files, tmp_path):
-    (tmp_path / "skops").mkdir()
-    (tmp_path / "skops" / "__init__.py").write_text("raise ImportError('no such skops')")
+    (tmp_path / "joblib").mkdir()
+    (tmp_path / "joblib" / "__init__.py").write_text("raise ImportError('no such joblib')")
     out = tmp_path / "m.seqlab"
     args = ["train", files / "train.conll", "-o", out, "-p", "tol=0.1", "-q"]
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with start(*args, env=os.environ | {"PYTHONPATH": path}) as child:
         output, error = child.communicate(timeout=60)
     assert (child.returncode, output) == (1, b"")
-    assert error.splitlines() == [b"seqlab: no such skops"]
+    assert error.splitlines() == [b"seqlab: no such joblib"]
     assert not out.exists()
 
 

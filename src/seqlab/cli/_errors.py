@@ -5,6 +5,7 @@
 1     the command failed (no space left, a data set that cannot be loaded, a bug)
 2     the command line is wrong, or a file that it names; the message says where
 130   interrupted (128 + SIGINT)
+143   terminated (128 + SIGTERM)
 141   the reader of the output has gone (128 + SIGPIPE); no message
 ====  ===========================================================================
 
@@ -17,16 +18,17 @@ import errno
 import os
 import re
 import secrets
+import signal
 import stat
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 DEBUG = "SEQLAB_DEBUG"
 
 # Messages of the library name parameters; on the command line these are options.
@@ -36,6 +38,7 @@ _OPTION_OF_PARAMETER = (
     (" (or set label=None)", ""),
 )
 _DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)
+_SMALL_FILE = 1 << 14  # bytes; most models are larger
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TEMPLATE_PLACE = re.compile(r'^(template ".*") \(line (\d+) of (.*?)\)(:? .*)$', re.DOTALL)
 
@@ -56,7 +59,31 @@ class CommandError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupt with a message for the user."""
+    """An interrupt with a message for the user.
+
+    Parameters
+    ----------
+    message : str
+    code : int, default=130
+        Exit code.
+    """
+
+    def __init__(self, message: str, code: int = INTERRUPTED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def install_termination() -> Callable[[], bool]:
+    """Treat SIGTERM like Ctrl-C, so that temporary files are removed; return whether it has come."""
+    came = False
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal came
+        came = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    return lambda: came
 
 
 def report_error(error: BaseException) -> int:
@@ -66,7 +93,7 @@ def report_error(error: BaseException) -> int:
         return BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
         print_message(str(error) or "interrupted")
-        return INTERRUPTED
+        return error.code if isinstance(error, Interrupted) else INTERRUPTED
     if is_debug():
         traceback.print_exception(error)
     message, code = _describe(error)
@@ -160,6 +187,8 @@ def check_output(path: Path) -> None:
     if path.exists():
         mode = path.stat().st_mode
         # The super-user can write any file; one that is marked read-only must still not be replaced.
+        if stat.S_ISSOCK(mode):
+            raise CommandError(f"{path}: is a socket")
         if stat.S_ISREG(mode) and not (mode & 0o222 and os.access(path, os.W_OK)):
             raise CommandError(f"{path}: is read-only")
     if path.is_file() or not path.exists():
@@ -185,10 +214,14 @@ def naming_output(path: Path | None) -> Iterator[None]:
 def _check_new_file(path: Path) -> None:
     """Create and delete a file beside the target: that is how the target will be written."""
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        temporary.unlink()
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(handle, bytes(_SMALL_FILE))  # fails if the disk is full
+        finally:
+            os.close(handle)
+            temporary.unlink()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         code = FAILURE if error.errno in _NO_SPACE else USAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -14,7 +15,18 @@ from typer.core import TyperGroup
 import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
 from seqlab.cli._console import format_help
-from seqlab.cli._errors import DEBUG, FAILURE, USAGE, one_line_warnings, print_message, report_error
+from seqlab.cli._errors import (
+    DEBUG,
+    FAILURE,
+    INTERRUPTED,
+    TERMINATED,
+    USAGE,
+    install_termination,
+    one_line_warnings,
+    print_message,
+    report_error,
+)
+from seqlab.utils.streams import UnfailingStream
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
 _ClickException: Any = next(
@@ -140,11 +152,24 @@ def _program(
         print(ctx.get_help(), end="")
 
 
+# A signal that arrived while the modules of the command line were imported.
+early_signal: int | None = None
+
+
 def main() -> None:
     """Run the ``seqlab`` command."""
+    sys.stderr = UnfailingStream(sys.stderr)
+    terminated = install_termination()
     try:
+        if early_signal is not None:
+            signal.raise_signal(early_signal)
         app()
     except KeyboardInterrupt as interrupt:  # before any command has started
-        sys.exit(report_error(interrupt))
+        code = report_error(interrupt)
+        sys.exit(TERMINATED if terminated() else code)
+    except SystemExit as end:
+        if end.code == INTERRUPTED and terminated():
+            sys.exit(TERMINATED)
+        raise
     finally:
         gc.freeze()  # no last scan: the system frees the memory at once

@@ -11,6 +11,8 @@ import typer
 from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, Interrupted, check_output, print_message
 from seqlab.cli._gc import gc_frozen
+from seqlab.cli._saving import finish_training, import_modules, save_model
+from seqlab.utils.signals import hold_interrupts
 
 if TYPE_CHECKING:
     from seqlab.cli._files import TrainingFile
@@ -32,6 +34,18 @@ With [bold]--dev[/bold], training stops when the model no longer improves on tha
 
 Ctrl-C stops training: the current model is saved as OUTPUT.interrupted, and OUTPUT is not changed.
 """
+
+
+# Imported before the work begins, while interrupts wait.
+_MODULES = (
+    "seqlab.cli._files",
+    "seqlab.data._kernels",
+    "seqlab.data.io",
+    "seqlab.features.templates",
+    "seqlab.features._kernels.template_rows",
+    "seqlab.meta.tagger",
+    "seqlab.models.crf",
+)
 
 
 def train(
@@ -87,6 +101,7 @@ def train(
 ) -> None:
     """Train a model; see `HELP`."""
     check_output(output)
+    import_modules(*_MODULES)
     options = _read_options.make_read_options(
         file, format, label_column, columns, separator, comment, encoding
     )
@@ -117,8 +132,7 @@ def train(
         _check_no_features(error, file, template, min_count)
         raise
     elapsed = time.perf_counter() - start
-    _print_bigram_note(tagger)
-    _save(tagger, data.options, output)
+    finish_training(tagger, data.options, output, lambda: _print_bigram_note(tagger))
     if not quiet:
         _print_summary(tagger, data, output, elapsed)
     if dev is not None:
@@ -174,7 +188,8 @@ def _fit(tagger: Any, data: TrainingFile, held_out: TrainingFile | None, output:
         if not n_iter:
             raise Interrupted(f"interrupted; {output} was not written") from None
         partial = output.with_name(f"{output.name}.interrupted")
-        _save(tagger, data.options, partial)
+        with hold_interrupts(raise_after=False):
+            partial = save_model(tagger, data.options, partial)
         raise Interrupted(
             f"interrupted after iteration {n_iter}; {output} was not written, "
             f"the model at that point is in {partial}"
@@ -192,16 +207,6 @@ def _check_no_features(error: Exception, file: str, template: Path | None, min_c
     if min_count > 1:
         raise CommandError(f"--min-count {min_count}: no feature occurs that often") from error
     raise CommandError(f"{file}: the file contains no features") from error
-
-
-def _save(tagger: Any, options: _read_options.ReadOptions, output: Path) -> None:
-    from seqlab.persistence import save
-
-    tagger.source_ = options.to_dict()
-    # Threads and progress belong to this command, not to the model.
-    for labeler in (tagger.labeler, tagger.labeler_):
-        _labelers.set_supported_params(labeler, n_jobs=None, verbose=False)
-    save(tagger, output)
 
 
 def _print_bigram_note(tagger: Any) -> None:

@@ -11,9 +11,12 @@ latter grows at a constant rate.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import IO, Any, cast
+
+from seqlab.utils.streams import UnfailingStream
 
 
 class Monitor:
@@ -127,5 +130,6 @@ def _make_bar() -> Any:
         TextColumn("{task.fields[note]}", style="progress.percentage"),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}", style="progress.remaining"),
-        console=Console(stderr=True),
+        # Standard error may be full or closed: training goes on.
+        console=Console(file=cast(IO[str], UnfailingStream(sys.stderr))),
     )

@@ -41,7 +41,7 @@ def write_archive(
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", compression=ZIP_STORED) as archive:
         text = json.dumps(about, separators=(",", ":")).encode()
-        archive.writestr(_info(HEADER, ZIP_DEFLATED), text, compresslevel=1)
+        archive.writestr(_info(HEADER, ZIP_DEFLATED), text, compresslevel=6)
         for name, array in arrays.items():
             with archive.open(_info(name), "w", force_zip64=array.nbytes > 2**31) as stream:
                 np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
@@ -136,6 +136,8 @@ def read_arrays(archive: ZipFile) -> dict[str, NDArray[Any]]:
     names = {member.filename for member in archive.infolist()} - {HEADER, FOREIGN}
     if not names <= set(MEMBERS):
         raise ModelFileError(f"the archive has an unknown member {min(names - set(MEMBERS))!r:.60}")
+    if any(archive.getinfo(name).compress_type != ZIP_STORED for name in names):
+        raise ModelFileError("the archive is not stored as seqlab stores it")
     return {name: _read_array(archive, name) for name in sorted(names)}
 
 

@@ -40,6 +40,8 @@ def read_model(file: IO[bytes], path: str, trusted: list[str], limits: Limits) -
             import_module(module)
         with errors_as_damage(path):
             model = plan.build(trusted, limits)
+            if not hasattr(model, "get_params"):
+                raise ModelFileError("it does not hold an estimator")
             check_objects(model)
     for warning in caught:  # such as another scikit-learn version: the caller's filters decide
         warnings.warn(warning.message, stacklevel=3)

@@ -1,46 +1,140 @@
-"""Atomic file writing: a reader sees the complete old or the complete new content."""
+"""Atomic file writing: a reader sees the complete old or the complete new content.
+
+The content goes to a temporary file in the same folder, which is renamed when it is complete. The temporary
+file is locked while it is written, so that a later run can tell a file that is in use from one that a killed
+process has left behind, and removes the latter.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+_fcntl: Any = None
+with suppress(ImportError):  # Windows does not have it
+    import fcntl as _fcntl
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_ATTEMPTS = 10
 
 
 @contextmanager
 def open_atomic(target: Path) -> Iterator[IO[bytes]]:
     """Open a temporary binary file that replaces the target when the block ends.
 
-    If the block raises, the target stays unchanged. A file that is replaced keeps its permissions.
+    If the block raises, the target stays unchanged. A file that is replaced keeps its permissions and, if
+    the system allows it, its owner; the temporary file is never readable by more users than the target. An
+    existing target that is not a regular file (a device, a pipe) is written directly, never replaced; a
+    socket is refused.
 
     Parameters
     ----------
     target : Path
         Must not be a symbolic link (see `os.path.realpath`): the link itself would be replaced.
     """
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    # 0o666 minus the umask, like any new file.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, 0o666)
+    old = _find_target(target)
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        with open(target, "wb", buffering=0) as special:
+            yield special
+        return
+    remove_leftovers(target)
+    temporary, handle = _create(target, 0o666 if old is None else 0o600)
     try:
         try:
             # A wrapper that compresses or encodes may close the file: the handle must stay open.
             with os.fdopen(handle, "wb", closefd=False) as file:
                 yield file
+            if old is not None:
+                _copy_permissions(handle, temporary, old)
             os.fsync(handle)
+            if os.name == "posix":  # while the file is locked
+                os.replace(temporary, target)
         finally:
             os.close(handle)
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
+        if os.name != "posix":  # Windows does not rename an open file
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _find_target(target: Path) -> os.stat_result | None:
+    """Return the status of the target, None if it does not exist."""
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if stat.S_ISSOCK(old.st_mode):
+        raise OSError(errno.ENXIO, "cannot write to a socket", str(target))
+    return old
+
+
+def _create(target: Path, mode: int) -> tuple[Path, int]:
+    """Create a locked temporary file; return its path and handle."""
+    for _ in range(_ATTEMPTS):
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        handle = os.open(temporary, _FLAGS, mode)
+        if _fcntl is None:
+            return temporary, handle
+        try:
+            _fcntl.flock(handle, _fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            return temporary, handle
+        # Another process may have taken the file for a leftover before it was locked.
+        if temporary.exists():
+            return temporary, handle
+        os.close(handle)
+    raise FileNotFoundError(errno.ENOENT, "temporary files disappear", str(target.parent))
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of a target that killed processes have left behind."""
+    if _fcntl is None:
+        return
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
+    with suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)  # raises if a process writes the file
+        os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def _copy_permissions(handle: int, temporary: Path, old: os.stat_result) -> None:
+    """Give the temporary file the owner and the mode of the target."""
+    mode = stat.S_IMODE(old.st_mode)
+    if not hasattr(os, "fchown"):
+        os.chmod(temporary, mode)
+        return
+    now = os.fstat(handle)
+    if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.fchown(handle, old.st_uid, old.st_gid)
+        except PermissionError:
+            mode &= 0o777
+            try:
+                os.fchown(handle, -1, old.st_gid)
+            except PermissionError:  # another group must not see more than everybody
+                mode = (mode & ~0o070) | ((mode & 0o007) << 3)
+    os.fchmod(handle, mode)
 
 
 def _sync_folder(folder: Path) -> None:

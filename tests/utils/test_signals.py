@@ -1,0 +1,114 @@
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from seqlab.utils import numba_cache
+from seqlab.utils.signals import hold_interrupts
+from seqlab.utils.streams import UnfailingStream
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_the_block_ends(number):
+    done = []
+    before = signal.signal(number, lambda *_: done.append("handled"))
+    try:
+        with hold_interrupts() as held:
+            signal.raise_signal(number)
+            done.append("work")
+        assert done == ["work", "handled"]
+        assert held.number == number
+    finally:
+        signal.signal(number, before)
+
+
+def test_an_interrupt_is_raised_after_the_block():
+    done = []
+
+    def work():
+        with hold_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            done.append("work")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["work"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_do_not_change_handlers():
+    found = []
+
+    def work():
+        with hold_interrupts():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.default_int_handler]
+
+
+class FullStream:
+    """A stream on a full disk."""
+
+    def write(self, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    flush = isatty = write
+
+
+@pytest.mark.parametrize("stream", [None, "closed", FullStream()])
+def test_a_stream_that_cannot_fail(stream):
+    if stream == "closed":
+        stream = io.StringIO()
+        stream.close()
+    safe = UnfailingStream(stream)
+    assert safe.write("text\n") == 5
+    safe.writelines(["text\n"])
+    safe.flush()
+    assert not safe.isatty()
+
+
+class TestNumbaCache:
+    @pytest.fixture(autouse=True)
+    def environment(self, monkeypatch, tmp_path):
+        monkeypatch.delenv(numba_cache.VARIABLE, raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        monkeypatch.setattr(os, "access", lambda path, _: str(path).startswith(str(tmp_path)))
+
+    def test_a_private_folder_if_nothing_else_is_writable(self, tmp_path):
+        numba_cache.ensure_numba_cache("/read-only")
+        first = Path(os.environ[numba_cache.VARIABLE])
+        assert first.parent == tmp_path
+        assert first.stat().st_mode & 0o077 == 0
+        del os.environ[numba_cache.VARIABLE]
+        numba_cache.ensure_numba_cache("/read-only")
+        assert os.environ[numba_cache.VARIABLE] == str(first)
+
+    def test_a_folder_that_others_can_write_to_is_not_used(self, tmp_path):
+        numba_cache.ensure_numba_cache("/read-only")
+        first = Path(os.environ.pop(numba_cache.VARIABLE))
+        first.chmod(0o777)
+        numba_cache.ensure_numba_cache("/read-only")
+        assert os.environ[numba_cache.VARIABLE] != str(first)
+
+    def test_nothing_changes_if_numba_finds_a_folder(self, tmp_path, monkeypatch):
+        numba_cache.ensure_numba_cache(str(tmp_path))
+        assert numba_cache.VARIABLE not in os.environ
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
+        numba_cache.ensure_numba_cache("/read-only")
+        assert numba_cache.VARIABLE not in os.environ
+
+
+def test_import_does_not_load_numba():
+    code = "import sys, seqlab; print('numba' in sys.modules, 'tempfile' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
