@@ -91,8 +91,9 @@ def test_the_gradient_of_a_position_sums_to_zero():
     np.testing.assert_allclose(gradient.sum(axis=(0, 2)), 0.0, atol=1e-12)
 
 
-def test_the_kernel_for_two_labels_agrees_with_the_general_one():
-    bound, source, codes, weights = problem(2, seed=3)
+@labels
+def test_fused_passes_agree_with_inference(n_labels):
+    bound, source, codes, weights = problem(n_labels, seed=3)
     sums = [PairSums(source, 100.0, with_curvature=True) for _ in range(2)]
     fused = bound.add_pair_sums(source, codes, weights, sums[0])
     general = BoundStructure.add_pair_sums(bound, source, codes, weights, sums[1])

@@ -47,9 +47,9 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
 
     Parameters
     ----------
-    max_leaf_nodes : int, default=20
+    max_leaf_nodes : int, default=31
         Maximum number of leaves of a tree; trees grow best-first. More leaves allow larger conjunctions.
-    learning_rate : float, default=0.3
+    learning_rate : float, default=0.5
         Factor of every tree. A smaller rate needs more rounds, and is often more accurate.
     order : {0, 1}, default=1
         1 for a chain; 0 for a model without previous labels: boosted softmax regression, step by step.
@@ -166,8 +166,8 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
     def __init__(
         self,
         *,
-        max_leaf_nodes: int = 20,
-        learning_rate: float = 0.3,
+        max_leaf_nodes: int = 31,
+        learning_rate: float = 0.5,
         order: int = 1,
         beam_width: int | None = None,
         keep_gold: bool = True,

@@ -21,7 +21,6 @@ from seqlab.inference import (
     path_scores,
     viterbi,
 )
-from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
 from seqlab.structures.chain.columns import sum_squares, typical_shares
 from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
@@ -29,6 +28,7 @@ from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.online import ChainOnlineWeights
+from seqlab.structures.chain.pair_passes import add_pair_sums
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
@@ -302,18 +302,12 @@ class BoundChain(BoundStructure):
         *,
         beam: BeamOptions | None = None,
     ) -> Floats:
-        """Add the gradient with respect to a table of scores; two labels have a fused kernel."""
+        """Add the gradient with respect to a table of scores, in fused passes if it is exact."""
         exact = beam is None or beam.width >= self.n_labels
-        if self.n_labels == 2 and exact and source.edges_vary:
-            log_likelihood = np.empty(len(self.X))
-            exps, shifts = np.empty((source.n_rows, 6)), np.empty((source.n_rows, 2))
-            if exponentials(source.node, source.pair, exps, shifts):
-                add_two_label_sums(
-                    source.node, source.pair, codes, source.rows, weights, self.X.offsets,
-                    0, len(self.X), sums.scale, exps, shifts, sums.gradient, sums.curvature,
-                    log_likelihood,
-                )  # fmt: skip
-                return log_likelihood
+        if exact and source.edges_vary:
+            found = add_pair_sums(self.X, source, codes, weights, sums, self.n_jobs)
+            if found is not None:
+                return found
         return super().add_pair_sums(source, codes, weights, sums, beam=None if exact else beam)
 
     def squared_scales(self) -> Floats | None:
