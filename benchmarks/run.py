@@ -24,6 +24,7 @@ SCRIPTS = [
     "binary_chains.py",
     "robustness.py",
     "class_weight.py",
+    "margin.py",
     "plots.py",
 ]
 
