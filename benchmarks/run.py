@@ -14,6 +14,7 @@ SCRIPTS = [
     "scaling.py",
     "templates_vs_python.py",
     "snow.py",
+    "boosting.py",
     "phrases.py",
     "combinators.py",
     "stacking.py",

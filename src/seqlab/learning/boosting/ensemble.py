@@ -196,9 +196,10 @@ class TreeEnsemble:
         node : array of shape (n_labels, n_rows)
         pair : array of shape (n_labels, n_rows, n_labels + 1), or with 0 columns without pairs
         """
+        members = np.unpackbits(self.label_sets, axis=1)
         add_trees(
             self.tree_offsets, self.feature, self.threshold, self.child, self.value, self.label_set,
-            self.label_sets, self.category_set, self.category_sets, self.n_features,
+            members, self.category_set, self.category_sets, self.n_features,
             indptr, indices, data, node, pair,
         )  # fmt: skip
 

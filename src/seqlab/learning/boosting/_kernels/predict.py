@@ -13,6 +13,9 @@ Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
+# Rows that visit a tree together, and doubles of their features: more do not fit in an L2 cache.
+MAX_BLOCK_ROWS, BLOCK_DOUBLES = 128, 1 << 15
+
 
 @njit(nogil=True, cache=True)
 def has_bit(bits: Bytes, i: int) -> bool:
@@ -42,44 +45,50 @@ def add_trees(
 
     Tree ``i`` belongs to label ``i % n_labels``. ``node`` (n_labels, n_rows) gets the leaves for all previous
     labels, ``pair`` (n_labels, n_rows, n_labels + 1) the others. At a split on the previous label both
-    children are visited: the leaves below have their sets of previous labels.
+    children are visited: the leaves below have their sets of previous labels, here one byte (0 or 1) per
+    label. A block of rows visits a tree while it is in the cache.
     """
     n_labels, n_rows = node.shape
     n_trees = tree_offsets.size - 1
-    x = np.zeros(n_features)
+    n_block = max(1, min(MAX_BLOCK_ROWS, BLOCK_DOUBLES // max(n_features, 1)))
+    x = np.zeros((n_block, n_features))
     longest = 1
     for i in range(n_trees):
         longest = max(longest, tree_offsets[i + 1] - tree_offsets[i])
     stack = np.empty(longest, dtype=np.int64)
-    for row in range(n_rows):
-        for e in range(indptr[row], indptr[row + 1]):
-            x[indices[e]] = data[e]
+    for begin in range(0, n_rows, n_block):
+        stop = min(begin + n_block, n_rows)
+        for row in range(begin, stop):
+            for e in range(indptr[row], indptr[row + 1]):
+                x[row - begin, indices[e]] = data[e]
         for i in range(n_trees):
             label, base = i % n_labels, tree_offsets[i]
-            stack[0], n_waiting = base, 1
-            while n_waiting > 0:
-                n_waiting -= 1
-                at = stack[n_waiting]
-                while feature[at] >= 0:
-                    v = x[feature[at]]
-                    if category_set[at] < 0:
-                        goes_left = v <= threshold[at]
+            for row in range(begin, stop):
+                features = x[row - begin]
+                stack[0], n_waiting = base, 1
+                while n_waiting > 0:
+                    n_waiting -= 1
+                    at = stack[n_waiting]
+                    while feature[at] >= 0:
+                        v = features[feature[at]]
+                        if category_set[at] < 0:
+                            goes_left = v <= threshold[at]
+                        else:
+                            goes_left = is_in_categories(v, category_sets[category_set[at]])
+                        at = base + child[at] + (0 if goes_left else 1)
+                    if feature[at] == COLUMNS:
+                        stack[n_waiting] = base + child[at]
+                        stack[n_waiting + 1] = base + child[at] + 1
+                        n_waiting += 2
+                    elif label_set[at] < 0:
+                        node[label, row] += value[at]
                     else:
-                        goes_left = is_in_categories(v, category_sets[category_set[at]])
-                    at = base + child[at] + (0 if goes_left else 1)
-                if feature[at] == COLUMNS:
-                    stack[n_waiting] = base + child[at]
-                    stack[n_waiting + 1] = base + child[at] + 1
-                    n_waiting += 2
-                elif label_set[at] < 0:
-                    node[label, row] += value[at]
-                else:
-                    bits = label_sets[label_set[at]]
-                    for c in range(n_labels + 1):
-                        if has_bit(bits, c):
-                            pair[label, row, c] += value[at]
-        for e in range(indptr[row], indptr[row + 1]):
-            x[indices[e]] = 0.0
+                        scores, members = pair[label, row], label_sets[label_set[at]]
+                        for c in range(n_labels + 1):
+                            scores[c] += value[at] * members[c]
+        for row in range(begin, stop):
+            for e in range(indptr[row], indptr[row + 1]):
+                x[row - begin, indices[e]] = 0.0
 
 
 @njit(nogil=True, cache=True)
