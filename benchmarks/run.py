@@ -24,6 +24,7 @@ SCRIPTS = [
     "dense.py",
     "binary_chains.py",
     "robustness.py",
+    "datasets.py",
     "class_weight.py",
     "margin.py",
     "plots.py",

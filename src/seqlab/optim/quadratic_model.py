@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.optim._model_kernels import (
+    UNKNOWN,
     descend_coordinates,
     multiply_rows,
     separable_minimum,
@@ -37,14 +38,14 @@ class QuadraticModel:
     diagonal : array of shape (n_params,)
         Approximate diagonal of the Hessian, up to a factor.
     memory : int
-        Number of pairs to keep.
+        Number of pairs to keep, rounded up to an even number.
     n_jobs : int, optional
         Number of threads.
     """
 
     def __init__(self, diagonal: Vector, memory: int, *, n_jobs: int | None = None) -> None:
         self.diagonal = diagonal
-        self._memory = memory
+        self._memory = memory = memory + memory % 2  # even, for the kernels
         self._n_jobs = n_jobs
         self._pairs = np.zeros((diagonal.size, 2 * memory))
         self._order: list[int] = []  # places of the pairs, oldest first
@@ -118,15 +119,17 @@ class QuadraticModel:
         the solution is exact when no weight changes its sign any more.
         """
         size = 2 * self._memory
-        shift, signs = np.zeros(size), np.full(active.size, 2, dtype=np.int8)
+        shift, signs = np.zeros(size), np.full(active.size, UNKNOWN, dtype=np.int8)
+        grams: dict[int, Vector] = {}  # of each chunk of weights
 
-        def run(begin: int, stop: int) -> tuple[int, Vector, Vector]:
-            products, gram = np.zeros(size), np.zeros((size, size))
+        def run(begin: int, stop: int) -> tuple[int, Vector]:
+            products = np.zeros(size)
+            gram = grams.setdefault(begin, np.zeros((size, size)))
             n_changed = separable_minimum(
                 w, gradient, c1, active, self.diagonal, self._scale, self._pairs, shift, begin, stop,
                 signs, direction, products, gram,
             )  # fmt: skip
-            return n_changed, products, gram
+            return n_changed, products
 
         for _ in range(MAX_STEPS):
             found = run_chunks(run, active.size, self._n_jobs)
@@ -135,7 +138,7 @@ class QuadraticModel:
             if self.is_empty or n_changed == 0:
                 return products
             residual = shift - self._inverse @ products
-            half = np.sum([part[2] for part in found], axis=0)
+            half = np.sum([grams[begin] for begin in sorted(grams)], axis=0)
             gram = half + np.tril(half, -1).T
             jacobian = np.eye(size) - self._inverse @ gram
             try:
