@@ -18,7 +18,7 @@ from seqlab.features import Window
 
 N_LABELS = (10, 30, 100, 300, 1000)
 N_TRAIN, N_TEST, LENGTH = 200, 100, 50
-# A learner is not trained with more labels than this: the exact CRF needs minutes.
+# A learner is not trained with more labels than this: the exact CRF takes minutes.
 LIMITS = {"CRF, exact": 300}
 LEARNERS = {
     "CRF, exact": lambda: LinearChainCRF(c2=0.1),

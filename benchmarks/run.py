@@ -12,6 +12,7 @@ SCRIPTS = [
     "hmm.py",
     "tagging.py",
     "scaling.py",
+    "many_labels.py",
     "templates_vs_python.py",
     "snow.py",
     "boosting.py",

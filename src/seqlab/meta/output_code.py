@@ -22,12 +22,13 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, marginals
 from seqlab.learning import TrainingData
 from seqlab.meta._cascade import CascadeWindow
-from seqlab.meta._code_columns import ColumnFitter, predict_bits
+from seqlab.meta._code_columns import BITS, ColumnFitter, predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels, softmax
 from seqlab.meta._code_matrix import Bits, make_code
 from seqlab.meta._packed_columns import PackedColumns
@@ -317,6 +318,24 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
                 f"cascade_candidates must be whole numbers of at least 0 or 'all', got {value!r}"
             )
         return min(int(value), most)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_columns, n_features = len(self.estimators_), self.n_features_in_
+        state_checks.check_array(
+            self.code_, "code_", (self.classes_.size, n_columns), "i", low=0, high=2, dtype=np.int8
+        )
+        state_checks.check_int(self.tie_seed_, "tie_seed_", 0)
+        n_seen = state_checks.check_int(self.cascade_, "cascade_", 0)
+        window = CascadeWindow.from_params(n_seen, self.window)
+        span = 2 * (window.before + window.after)
+        for k, column in enumerate(self.estimators_):
+            found = getattr(column, "n_features_in_", None)
+            state_checks.require(found == n_features + span * window.n_seen(k), "estimators_")
+            labels = np.asarray(getattr(column, "classes_", BITS))
+            state_checks.require(labels.tolist() == BITS.tolist(), "estimators_")
 
     def _prepare_scoring(self, X: Sequences) -> PackedColumns | None:
         window = CascadeWindow.from_params(self.cascade_, self.window)

@@ -13,15 +13,16 @@ cycle        labels 0, 1, 2, 0, ... of which only the first is observed; accurac
 xor          a label that is the exclusive or of two bits.
 
 w1, w3       features of the step alone, or also of the step before and after.
-gtb, vp      boosted trees (`BoostedCRF`: 20 rounds of up to 20 leaves, rate 0.3) and averaged perceptrons
+gtb, vp      boosted trees (`BoostedCRF`: 20 rounds of up to 60 leaves, rate 0.3) and averaged perceptrons
              (20 passes; 5 for npc) for the columns of a code with 200 columns (100 for npc).
 iid          columns that label every step on its own.
 i, cN, call  independent columns (i-SECOC), a cascade of N columns (c-SECOC(N)), of all columns.
 auto         the cascade that is best on a fifth of the training words, among 0, 1, 2, 5 and 11 columns.
 full         all labels at once: exact, or with a beam of N labels; crf is `LinearChainCRF(c2=0.1)`.
+crf-letters  a CRF with the sequences of up to 4 letters around a letter; of up to 5 for 18,000 words.
 cpu          processor seconds of training on one thread.
 
-Rounds, leaves and rate were chosen on words that are in no test part of these seeds.
+Rounds, leaves, rates and penalties were chosen on words that are in no test part of these seeds.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from seqlab.papers._output_code_runs import (
     cpu_seconds,
     measure,
     measure_cycle,
+    measure_templates,
     measure_xor,
 )
 from seqlab.papers.experiment import Claim, Experiment
@@ -94,6 +96,16 @@ def _experiments(group: str, kinds: tuple[str, ...]) -> list[Experiment]:
 
 EXPERIMENTS = [
     *[one for group, kinds in KINDS.items() for one in _experiments(group, kinds)],
+    Experiment(
+        "nettalk/beyond/crf-letters",
+        measure(measure_templates, 1000, 3, 4, 0.1, N_SEEDS),
+        target=77.0,
+    ),
+    Experiment(
+        "nettalk/beyond/crf-letters/18000",
+        measure(measure_templates, 18_000, 4, 5, 0.03, 1),
+        target=87.0,
+    ),
     Experiment("transition/w1/best", measure(ceilings, "transition", N_SEEDS, "window_1")),
     Experiment("transition/all/best", measure(ceilings, "transition", N_SEEDS, "posterior")),
     Experiment("both/w3/best", measure(ceilings, "both", N_SEEDS, "window_3")),
