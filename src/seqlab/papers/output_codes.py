@@ -18,7 +18,7 @@ gtb, vp      boosted trees (`BoostedCRF`: 20 rounds of up to 60 leaves, rate 0.3
 iid          columns that label every step on its own.
 i, cN, call  independent columns (i-SECOC), a cascade of N columns (c-SECOC(N)), of all columns.
 auto         the cascade that is best on a fifth of the training words, among 0, 1, 2, 5 and 11 columns.
-full         all labels at once: exact, or with a beam of N labels; crf is `LinearChainCRF(c2=0.1)`.
+full         all labels at once: exact, or with a beam of N labels; crf: `LinearChainCRF(c2=0.1)`, marginals.
 crf-letters  a CRF with the sequences of up to 4 letters around a letter; of up to 5 for 18,000 words.
 cpu          processor seconds of training on one thread.
 
