@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
-from margin_data import make_chains, primal_objective
+from margin_data import joint_features, make_chains, primal_objective
 from seqlab import M3N, StructuredSVM
 from seqlab.data import InputError
+from seqlab.data.tags import tags_to_phrases
 
 
 @pytest.fixture
@@ -86,3 +89,34 @@ def test_bad_losses_raise_errors(data):
     for options in ({"loss": 1.0 - np.eye(3)}, {"class_weight": "balanced"}):
         with pytest.raises(InputError, match="needs loss='hamming' without class_weight"):
             StructuredSVM(rescaling="slack", **options).fit(X, y)
+
+
+def test_span_loss_counts_missed_and_wrong_phrases(data):
+    """The objective is computed by enumeration; all solvers agree."""
+    X, y = data
+    tags = np.array(["B", "I", "O"])
+    y = [tags[labels] for labels in y]
+    found = [
+        StructuredSVM(C=0.4, loss="span", solver=solver, tol=1e-6, random_state=0).fit(X, y)
+        for solver in ("bcfw", "n-slack", "1-slack")
+    ]
+    for model in found:
+        w = weights(model)
+        total = 0.5 * w @ w
+        for x, gold in zip(X, y, strict=True):
+            codes = np.searchsorted(tags, gold)
+            right = set(tags_to_phrases(gold.tolist()))
+            worst = 0.0
+            for labels in itertools.product(range(3), repeat=len(gold)):
+                other = set(tags_to_phrases(tags[list(labels)].tolist()))
+                psi = joint_features(x, codes, 3) - joint_features(x, labels, 3)
+                worst = max(worst, len(right ^ other) - w @ psi)
+            total += 0.4 * worst
+        assert model.objective_ == pytest.approx(total)
+        assert model.objective_ == pytest.approx(found[0].objective_, rel=1e-5)
+        assert model.converged_
+    with pytest.raises(InputError, match="needs labels that are tags"):
+        StructuredSVM(loss="span").fit(X, [["x"] * len(labels) for labels in y])
+    for options in ({"rescaling": "slack"}, {"class_weight": "balanced"}):
+        with pytest.raises(InputError, match=r"class_weight"):
+            StructuredSVM(loss="span", **options).fit(X, y)

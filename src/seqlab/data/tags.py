@@ -382,6 +382,40 @@ def scheme_mask(classes: Iterable[str], scheme: str = "IOB2") -> SchemeMask:
     )
 
 
+class PhraseRules(NamedTuple):
+    """How labels form phrases, read like ``conlleval``.
+
+    Attributes
+    ----------
+    continues : boolean array of shape (n_labels, n_labels)
+        ``continues[i, j]``: label ``j`` after label ``i`` is in the same phrase.
+    types : integer array of shape (n_labels,)
+        Code of the type of the phrase that a label is in; -1 for ``O``.
+    """
+
+    continues: Bools
+    types: Ints
+
+
+def phrase_rules(classes: Iterable[str], scheme: str = "IOB2") -> PhraseRules:
+    """Return how the labels of a tag scheme form phrases.
+
+    Examples
+    --------
+    >>> phrase_rules(["B-NP", "I-NP", "O"]).continues.astype(int)
+    array([[0, 1, 0],
+           [0, 1, 0],
+           [0, 0, 0]])
+    """
+    parsed = [parse_tag(tag, scheme) for tag in classes]
+    letters = np.array([letter for letter, _ in parsed], dtype=np.int64)
+    names = {name: code for code, (_, name) in enumerate(parsed)}
+    types = np.array([names[name] for _, name in parsed], dtype=np.int64)
+    same = (types[:, None] == types[None, :]).astype(np.int64)
+    continues = _CONTINUES[letters[:, None], letters[None, :], same]
+    return PhraseRules(continues, np.where(letters == _O, -1, types))
+
+
 def _phrase_codes(scheme: str, n_steps: int, *, is_adjacent: bool) -> list[int]:
     codes = [_I] * n_steps
     if scheme == "IOB2" or (scheme == "IOB1" and is_adjacent):

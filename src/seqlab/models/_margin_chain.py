@@ -40,7 +40,7 @@ from seqlab.structures.chain import (
     as_csr,
     chain_scores,
 )
-from seqlab.structures.margins import MarginModel, MarginProblem
+from seqlab.structures.margins import MarginModel, MarginProblem, SpanRules
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
@@ -110,12 +110,17 @@ class MarginChainLabeler(ChainLabeler):
         weights = class_weights(self.class_weight, data)
         return miss_costs(data.codes, data.n_labels, weights[data.codes])
 
+    def _span_rules(self, data: TrainingData) -> SpanRules | None:
+        """Return which labels form spans, if the loss is the span loss."""
+        return None
+
     def _learn(self, data: TrainingData) -> FitResult:
         problem = MarginProblem(
             np.array(data.codes),
             self._costs(data),
             float(self.C) * data.sequence_weights,
             self._rescales_slack,
+            self._span_rules(data),
         )
         X = self._scaled(data.X)
         self.gamma_ = default_gamma(self.kernel, X.matrix) if self.gamma is None else self.gamma

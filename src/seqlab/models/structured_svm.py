@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from seqlab.data.errors import InputError
+from seqlab.data.tags import phrase_rules
 from seqlab.learning import (
     BlockAscent,
     FitProgress,
@@ -22,12 +23,13 @@ from seqlab.learning import (
 from seqlab.models._margin_bound import MarginBoundMixin
 from seqlab.models._margin_chain import MARGIN_CONSTRAINTS, MarginChainLabeler
 from seqlab.optim import FitState
-from seqlab.structures.margins import MarginModel
+from seqlab.structures.margins import MarginModel, SpanRules
 
 # Passes over stored labelings after each pass with inference ("bcfw"), and the gain below which "n-slack"
 # stops them, as a share of tol times the primal objective.
 N_CACHED = 2
 CACHED_GAIN = 0.05
+TAG_SCHEMES = ("IOB2", "IOBES", "BILOU")
 
 
 class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
@@ -49,9 +51,10 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
         Slack rescaling ignores labelings whose score is lower by more than 1 than the gold one, whatever
         their loss. It needs the Hamming loss without class weights, and O(T^2 L^2) operations for a
         sequence of T steps.
-    loss : "hamming" or array of shape (n_labels, n_labels), default="hamming"
-        Number of wrong labels, or the cost of predicting one label (column) instead of another (row), in the
-        order of ``classes_``.
+    loss : "hamming", "span" or array of shape (n_labels, n_labels), default="hamming"
+        Number of wrong labels; number of missed and of wrong phrases, if the labels are tags (IOB2, IOBES or
+        BILOU); or the cost of predicting one label (column) instead of another (row), in the order of
+        ``classes_``.
     class_weight : dict, "balanced" or None, default=None
         Factor of the loss of steps with a label of this class.
     solver : {"bcfw", "n-slack", "1-slack", "subgradient"}, default="bcfw"
@@ -118,7 +121,7 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
     _parameter_constraints: dict[str, list[Any]] = {
         **MARGIN_CONSTRAINTS,
         "rescaling": [StrOptions({"margin", "slack"})],
-        "loss": [StrOptions({"hamming"}), "array-like"],
+        "loss": [StrOptions({"hamming", "span"}), "array-like"],
         "solver": [StrOptions({"bcfw", "n-slack", "1-slack", "subgradient"})],
     }
 
@@ -190,13 +193,28 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
         return self.solver != "subgradient"  # which has no stopping rule
 
     def _costs(self, data: TrainingData) -> NDArray[np.float64]:
-        is_hamming = isinstance(self.loss, str)
+        is_hamming = isinstance(self.loss, str) and self.loss == "hamming"
+        if isinstance(self.loss, str) and self.loss == "span" and self.class_weight is not None:
+            raise InputError("loss='span' does not support class_weight")
         if self._rescales_slack and (not is_hamming or self.class_weight is not None):
             raise InputError("rescaling='slack' needs loss='hamming' without class_weight")
         costs = super()._costs(data)
-        if is_hamming:
+        if isinstance(self.loss, str):
             return costs
         return costs * check_loss_matrix(self.loss, data.n_labels)[data.codes]
+
+    def _span_rules(self, data: TrainingData) -> SpanRules | None:
+        if not isinstance(self.loss, str) or self.loss != "span":
+            return None
+        for scheme in TAG_SCHEMES:
+            try:
+                found = phrase_rules(data.classes.tolist(), scheme)
+            except InputError:
+                continue
+            return SpanRules(found.continues, found.types)
+        raise InputError(
+            "loss='span' needs labels that are tags of IOB2, IOBES or BILOU, such as 'B-NP', 'I-NP' and 'O'"
+        )
 
     def _states(self, model: MarginModel) -> Iterator[FitState]:
         random = check_random_state(self.random_state)

@@ -25,6 +25,15 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
+class SpanRules(NamedTuple):
+    """Which labels form spans, for the span loss."""
+
+    continues: NDArray[
+        np.bool_
+    ]  # (n_labels, n_labels): the second label is in the span of the first
+    types: Codes  # type of the span that a label is in, negative for none, (n_labels,)
+
+
 class MarginProblem(NamedTuple):
     """The data of a max-margin problem."""
 
@@ -34,6 +43,7 @@ class MarginProblem(NamedTuple):
     )
     limits: Floats  # factor of the slack of each sample, (n_samples,)
     rescale_slack: bool = False  # slack rescaling; the costs are then 0 or 1
+    spans: SpanRules | None = None  # the loss is the span loss, and the costs are not used
 
 
 class Violators(NamedTuple):
@@ -140,8 +150,9 @@ class WeightModel:
     """
 
     def __init__(self, bound: BoundStructure, problem: MarginProblem) -> None:
-        if problem.rescale_slack:
-            raise InputError(f"{type(bound).__name__} does not support slack rescaling")
+        if problem.rescale_slack or problem.spans is not None:
+            what = "slack rescaling" if problem.rescale_slack else "the span loss"
+            raise InputError(f"{type(bound).__name__} does not support {what}")
         self.bound, self.problem = bound, problem
         self.w = np.zeros(bound.n_params)
 

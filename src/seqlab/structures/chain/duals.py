@@ -125,7 +125,7 @@ class ChainPlaneDual:
             while done < chunk.size:
                 done, n = plane_pass(
                     chunk, done, model.arrays, model.space, self._store,
-                    model.problem.rescale_slack, search, MAX_STEPS, SHRINK,
+                    model.rule, search, MAX_STEPS, SHRINK,
                 )  # fmt: skip
                 n_taken += n
                 if done < chunk.size:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.kernels import GramMatrix
-from seqlab.structures.chain._kernels.plane_steps import find_violators, subgradient_pass
+from seqlab.structures.chain._kernels.plane_steps import (
+    COSTS,
+    SLACK,
+    SPANS,
+    find_violators,
+    subgradient_pass,
+)
 from seqlab.structures.chain.duals import ChainMarginalDual, ChainPlaneDual
 from seqlab.structures.margins import MarginProblem, Violators, weighted_average
 from seqlab.utils.linalg import dot
@@ -63,6 +69,7 @@ class ChainMarginModel:
         self.table = np.zeros((n_rows, n_labels))
         self.edge_table = np.zeros((n_rows, self.n_edge_columns))
         self.space = self._make_space(n_labels)
+        self.rule = _make_rule(problem)
         self.arrays = (self.offsets, problem.codes, problem.costs, problem.limits, boundary)
 
     def _make_space(self, n_labels: int) -> Any:
@@ -192,9 +199,7 @@ class ChainMarginModel:
         problem = self.problem
         labels = np.empty_like(problem.codes)
         slack, losses, scales = np.empty((3, problem.limits.size))
-        find_violators(
-            self.arrays, self.space, problem.rescale_slack, unit, labels, slack, losses, scales
-        )
+        find_violators(self.arrays, self.space, self.rule, unit, labels, slack, losses, scales)
         return Violators(labels, slack, losses, scales)
 
     def plane_dual(self) -> ChainPlaneDual:
@@ -237,7 +242,7 @@ class ChainSubgradient:
         for chunk in model.chunks(order):
             self._n_updates = subgradient_pass(
                 chunk, self._n_updates, model.arrays, model.space, self._weighted,
-                model.problem.rescale_slack,
+                model.rule,
             )  # fmt: skip
         self._sum = model.vector()
 
@@ -245,3 +250,11 @@ class ChainSubgradient:
         """Return the vector of the weighted average."""
         weighted = self._model._flatten(*self._weighted)
         return weighted_average(self._sum, weighted, self._n_updates)
+
+
+def _make_rule(problem: MarginProblem) -> tuple[int, NDArray[np.bool_], Codes]:
+    """Return what the search for violating labelings maximises, as the kernels take it."""
+    if problem.spans is not None:
+        return SPANS, problem.spans.continues, problem.spans.types
+    mode = SLACK if problem.rescale_slack else COSTS
+    return mode, np.zeros((0, 0), dtype=bool), np.zeros(0, dtype=np.int64)

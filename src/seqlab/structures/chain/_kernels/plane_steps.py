@@ -22,6 +22,7 @@ from seqlab.inference.kernels.error_count import (
     fill_error_counts,
     trace_errors,
 )
+from seqlab.inference.kernels.span_loss import count_span_loss, span_viterbi, span_workspace
 from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
 from seqlab.structures.chain._kernels.dual_scores import labeling_score, list_changes
 from seqlab.structures.chain._kernels.dual_space import (
@@ -33,28 +34,40 @@ from seqlab.structures.chain._kernels.dual_space import (
     squared_norm,
 )
 
+# What `find_violator` maximises: costs that are sums over steps, the Hamming loss with slack rescaling, or
+# the span loss. ``rule`` is the tuple (one of these, continues, types); the last two as in `span_viterbi`.
+COSTS, SLACK, SPANS = 0, 1, 2
+
 
 @njit(nogil=True, cache=True)
-def new_search(n_rows, n_labels, rescale_slack):
+def new_search(n_rows, n_labels, rule):
     """Return the workspace of `find_violator`."""
     transposed, table = viterbi_workspace(n_labels, n_rows)
-    tables, back = error_count_workspace(n_labels, n_rows if rescale_slack else 0)
+    tables, back = error_count_workspace(n_labels, n_rows if rule[0] == SLACK else 0)
+    span_table, span_back = span_workspace(n_labels, n_rows if rule[0] == SPANS else 0)
     augmented = np.empty((n_rows, n_labels))
-    return transposed, table, augmented, tables, back, np.empty(n_rows + 1)
+    best = np.empty(n_rows + 1)
+    return transposed, table, augmented, tables, back, best, span_table, span_back
 
 
 @njit(nogil=True, cache=True)
-def find_violator(
-    rescale_slack, unit, gold, costs, t0, n_steps, local, stride, start, end, search, labels
-):
+def find_violator(rule, unit, gold, costs, t0, n_steps, local, stride, start, end, search, labels):
     """Write the labeling of highest ``h`` into ``labels``; return ``h``, its loss and its scale.
 
     All losses are multiplied by ``unit`` in the search, which scales the model by ``1 / unit``.
     """
     unary, pairwise3, _, _ = local
-    transposed, table, augmented, tables, back, best = search
+    mode, continues, types = rule
+    transposed, table, augmented, tables, back, best, span_table, span_back = search
     gold_score = labeling_score(gold, unary, pairwise3, stride, start, end, n_steps)
-    if rescale_slack:
+    if mode == SPANS:
+        highest = span_viterbi(
+            unary, pairwise3, stride, start, end, gold, continues, types, unit, n_steps, span_table,
+            span_back, labels,
+        )  # fmt: skip
+        loss = count_span_loss(gold, labels, continues, types, n_steps)
+        return highest - gold_score, loss, 1.0
+    if mode == SLACK:
         now = fill_error_counts(
             unary, pairwise3, stride, start, end, gold, 0, n_steps, tables, back, best
         )
@@ -136,7 +149,7 @@ def find_extremes(store, i, t0, n_steps, gold_score, local, stride, start, end):
 
 
 @njit(nogil=True, cache=True)
-def plane_pass(order, begin, problem, space, store, rescale_slack, use_oracle, max_steps, shrink):
+def plane_pass(order, begin, problem, space, store, rule, use_oracle, max_steps, shrink):
     """Visit chains in order, from entry ``begin`` on: search a new plane, then step on the stored planes.
 
     Up to ``max_steps`` steps on each; a visit ends early once the largest difference of ``h`` is at most
@@ -150,7 +163,7 @@ def plane_pass(order, begin, problem, space, store, rescale_slack, use_oracle, m
     n_rows = longest(offsets, 0, offsets.size - 1)
     local = new_local(n_rows, n_labels, n_edge_columns)
     unary, pairwise3, _, _ = local
-    search = new_search(n_rows, n_labels, rescale_slack)
+    search = new_search(n_rows, n_labels, rule)
     start = arcs[n_labels * n_labels : n_labels * (n_labels + 1)]
     end = arcs[n_labels * (n_labels + 1) :]
     stride = 1 if n_edge_columns > 0 else 0
@@ -165,7 +178,7 @@ def plane_pass(order, begin, problem, space, store, rescale_slack, use_oracle, m
         load_chain(space, t0, n_steps, local)
         if use_oracle:
             _, loss, scale = find_violator(
-                rescale_slack, 1.0, gold, costs, t0, n_steps, local, stride, start, end, search,
+                rule, 1.0, gold, costs, t0, n_steps, local, stride, start, end, search,
                 labels,
             )  # fmt: skip
             known = find_plane(store, i, t0, n_steps, labels)
@@ -203,14 +216,14 @@ def plane_pass(order, begin, problem, space, store, rescale_slack, use_oracle, m
 
 
 @njit(nogil=True, cache=True)
-def find_violators(problem, space, rescale_slack, unit, found, slack, losses, scales):
+def find_violators(problem, space, rule, unit, found, slack, losses, scales):
     """Search the labeling of highest ``h`` of every chain; ``found`` (n_steps,) receives the labels."""
     offsets, codes, costs, _, _ = problem
     _, _, _, arcs, n_edge_columns = space
     n_labels = costs.shape[1]
     n_rows = longest(offsets, 0, offsets.size - 1)
     local = new_local(n_rows, n_labels, n_edge_columns)
-    search = new_search(n_rows, n_labels, rescale_slack)
+    search = new_search(n_rows, n_labels, rule)
     start = arcs[n_labels * n_labels : n_labels * (n_labels + 1)]
     end = arcs[n_labels * (n_labels + 1) :]
     stride = 1 if n_edge_columns > 0 else 0
@@ -218,7 +231,7 @@ def find_violators(problem, space, rescale_slack, unit, found, slack, losses, sc
         t0, n_steps = offsets[i], offsets[i + 1] - offsets[i]
         load_chain(space, t0, n_steps, local)
         slack[i], losses[i], scales[i] = find_violator(
-            rescale_slack, unit, codes[t0 : t0 + n_steps], costs, t0, n_steps, local, stride, start,
+            rule, unit, codes[t0 : t0 + n_steps], costs, t0, n_steps, local, stride, start,
             end, search, found[t0:],
         )  # fmt: skip
 
@@ -251,7 +264,7 @@ def measure_planes(problem, space, store, gaps, slack):
 
 
 @njit(nogil=True, cache=True)
-def subgradient_pass(order, n_updates, problem, space, sums, rescale_slack):
+def subgradient_pass(order, n_updates, problem, space, sums, rule):
     """Stochastic subgradient steps with rate 1 / t; ``w = v / t``, where ``v`` is the model in ``space``.
 
     ``v`` is the sum of the subgradients and ``sums`` (coefs or weights, edge table, arcs) the sum of each
@@ -264,7 +277,7 @@ def subgradient_pass(order, n_updates, problem, space, sums, rescale_slack):
     n_labels = costs.shape[1]
     n_rows = longest(offsets, 0, offsets.size - 1)
     local = new_local(n_rows, n_labels, n_edge_columns)
-    search = new_search(n_rows, n_labels, rescale_slack)
+    search = new_search(n_rows, n_labels, rule)
     start = arcs[n_labels * n_labels : n_labels * (n_labels + 1)]
     end = arcs[n_labels * (n_labels + 1) :]
     stride = 1 if n_edge_columns > 0 else 0
@@ -276,7 +289,7 @@ def subgradient_pass(order, n_updates, problem, space, sums, rescale_slack):
         gold = codes[t0 : t0 + n_steps]
         load_chain(space, t0, n_steps, local)
         _, _, scale = find_violator(
-            rescale_slack, max(float(n_updates), 1.0), gold, costs, t0, n_steps, local, stride,
+            rule, max(float(n_updates), 1.0), gold, costs, t0, n_steps, local, stride,
             start, end, search, labels,
         )  # fmt: skip
         n_updates += 1
