@@ -32,7 +32,7 @@ MAX_HALVINGS = 30
 WEAK_PENALTY = 0.05
 # With less data, or less work per pass, a batch solver alone is faster.
 MIN_SEQUENCES = 200
-MIN_WORK = 2_000_000
+MIN_WORK = 500_000
 
 
 class WarmStart:

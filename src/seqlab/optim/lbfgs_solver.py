@@ -54,7 +54,8 @@ def lbfgs(
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
-    rule = StoppingRule(tol, objective.strong_convexity)
+    # After a warm start a long run converges more slowly than linearly.
+    rule = StoppingRule(tol, objective.strong_convexity, late_safety=4.5)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):

@@ -47,7 +47,7 @@ def owlqn(
         As in `lbfgs`.
     """
     # Stricter than for L-BFGS: weights that become zero or non-zero make convergence uneven and slow.
-    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0)
+    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0, late_safety=3.0)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))

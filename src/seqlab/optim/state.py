@@ -100,18 +100,24 @@ class StoppingRule:
         Lower bound on the curvature, 0 if none is known.
     period : int
         Minimum number of iterations over which the decrease is measured.
-    safety : float
-        Factor of this decrease.
+    safety, late_safety : float
+        Factor of this decrease, and the factor when it is measured over more iterations than the minimum.
     """
 
     SHARE = 0.25
 
     def __init__(
-        self, tol: float, strong_convexity: float, *, period: int = 3, safety: float = 2.5
+        self,
+        tol: float,
+        strong_convexity: float,
+        *,
+        period: int = 3,
+        safety: float = 2.5,
+        late_safety: float = 2.5,
     ) -> None:
         self.tol = tol
         self.period = period
-        self.safety = safety
+        self.safety, self.late_safety = safety, late_safety
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
         self._n_rejected = 0  # values up to the last rejection
@@ -124,7 +130,8 @@ class StoppingRule:
         gap = bound
         period = max(self.period, int(self.SHARE * len(self._values)))
         if n_since > period:
-            gain = self.safety * (self._values[-1 - period] - objective)
+            safety = self.safety if period == self.period else self.late_safety
+            gain = safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))
         converged = gap <= self.allowed_gap(objective)
         info = {"gradient_norm": norm, "bound": bound}
