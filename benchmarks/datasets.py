@@ -36,6 +36,7 @@ CHOSEN_ON = (
     "names, 4000 sentences",
     "mails, 600",
     "letters, 1200 words",
+    "stress, 3000 words",
 )
 
 
