@@ -136,6 +136,12 @@ LABELERS = [
         seqlab.StructuredSVM(rescaling="slack", solver="n-slack", tol=0.05, random_state=0),
     ),
     Entry(
+        "StructuredSVM-subsequences",
+        seqlab.StructuredSVM(
+            kernel=seqlab.SubsequenceKernel(2, window=(2, 1)), solver="1-slack", tol=1e-4
+        ),
+    ),
+    Entry(
         "IndependentLabeler",
         seqlab.IndependentLabeler(LogisticRegression(tol=1e-10, max_iter=2000)),
         weight_is_repetition=True,
@@ -266,6 +272,7 @@ NOT_LABELERS = {
     "GraphM3N",
     "LineFeatures",
     "ModelFileError",
+    "SubsequenceKernel",  # tests/kernels/test_subsequence.py
     "SNoW",  # plain classifiers: tests/models/test_snow.py, test_tempered.py
     "TemperedClassifier",
     "SequenceVectorizer",

@@ -37,6 +37,7 @@ _MODULE_OF_NAME = {
     "StackedSequentialLearner": "seqlab.meta.stacked",
     "StructuredPerceptron": "seqlab.models.perceptron",
     "StructuredSVM": "seqlab.models.structured_svm",
+    "SubsequenceKernel": "seqlab.kernels",
     "Tagger": "seqlab.meta.tagger",
     "TemperedClassifier": "seqlab.models.classifiers",
     "Templates": "seqlab.features.templates",

@@ -13,6 +13,7 @@ from seqlab.kernels.functions import (
 )
 from seqlab.kernels.gram import GramMatrix
 from seqlab.kernels.merging import merge_equal_rows
+from seqlab.kernels.subsequence import SubsequenceKernel
 
 __all__ = [
     "BoundKernel",
@@ -23,6 +24,7 @@ __all__ = [
     "PolynomialKernel",
     "PrecomputedKernel",
     "RBFKernel",
+    "SubsequenceKernel",
     "default_gamma",
     "make_kernel",
     "merge_equal_rows",

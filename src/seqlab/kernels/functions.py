@@ -2,19 +2,22 @@
 
 A kernel is bound to the rows it will be compared with many times, ``bound = kernel.bind(B)``; then
 ``bound.rows(A)`` is the matrix of ``k(a, b)``. Every entry is computed in a fixed order of summation, so
-that it does not depend on the other rows of ``A``, and ``k(a, b) == k(b, a)`` bit for bit.
+that it does not depend on the other rows of ``A``, and ``k(a, b) == k(b, a)`` bit for bit. What the rows
+are for the steps of sequences is up to the kernel, ``kernel.inputs(X)``: the features of a step, or those
+of a window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.data.sequences import Sequences
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
@@ -35,12 +38,24 @@ class BoundKernel(Protocol):
 class Kernel(Protocol):
     """A similarity of rows: symmetric, with positive semidefinite matrices."""
 
+    def inputs(self, X: Sequences) -> Matrix:
+        """Return the row of each step that the kernel compares."""
+        ...
+
     def bind(self, B: Matrix) -> BoundKernel:
         """Fix the right-hand rows."""
         ...
 
 
-class LinearKernel:
+class _StepKernel:
+    """A kernel that compares the features of steps."""
+
+    def inputs(self, X: Sequences) -> Matrix:
+        """Return the row of each step that the kernel compares: its features."""
+        return X.matrix
+
+
+class LinearKernel(_StepKernel):
     """``k(a, b) = a . b``."""
 
     def bind(self, B: Matrix) -> BoundKernel:
@@ -48,7 +63,7 @@ class LinearKernel:
         return _BoundProducts(B, lambda products, *_: products)
 
 
-class PolynomialKernel:
+class PolynomialKernel(_StepKernel):
     """``k(a, b) = (gamma a . b + coef0) ** degree``.
 
     Parameters
@@ -83,7 +98,7 @@ class PolynomialKernel:
         return np.where(own > 0.0, 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0)), 0.0)
 
 
-class RBFKernel:
+class RBFKernel(_StepKernel):
     """``k(a, b) = exp(-gamma |a - b|^2)``.
 
     Parameters
@@ -108,7 +123,7 @@ class RBFKernel:
         return np.exp(distances, out=distances)
 
 
-class CallableKernel:
+class CallableKernel(_StepKernel):
     """A kernel given as a function of two matrices.
 
     Parameters
@@ -126,7 +141,7 @@ class CallableKernel:
         return _BoundFunction(self.function, B)
 
 
-class PrecomputedKernel:
+class PrecomputedKernel(_StepKernel):
     """The rows are kernel values already: ``A[i, j] = k(a_i, b_j)``."""
 
     def bind(self, B: Matrix) -> BoundKernel:
@@ -189,12 +204,13 @@ def make_kernel(
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "precomputed"} or callable
+    kernel : {"linear", "poly", "rbf", "precomputed"}, Kernel or callable
     degree, coef0, gamma, normalize
         See `PolynomialKernel` and `RBFKernel`.
     """
     if callable(kernel):
-        return CallableKernel(kernel)
+        has_inputs = hasattr(kernel, "bind") and hasattr(kernel, "inputs")
+        return cast(Kernel, kernel) if has_inputs else CallableKernel(kernel)
     if kernel == "precomputed":
         return PrecomputedKernel()
     if kernel == "linear":

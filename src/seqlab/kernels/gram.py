@@ -1,7 +1,8 @@
 """GramMatrix: the kernel matrix of the training inputs, with bounded memory.
 
-If the whole matrix fits into the limit, it is computed once. Otherwise as many rows as fit are kept, and rows
-that are not among them are computed on demand; they replace the rows that were not used for the longest time.
+If the whole matrix fits into the limit, it is computed once. Otherwise as many rows as fit are kept, and
+rows that are not among them are computed on demand; they replace the rows that were not used for the
+longest time.
 """
 
 from __future__ import annotations

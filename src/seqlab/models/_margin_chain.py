@@ -194,7 +194,8 @@ class MarginChainLabeler(ChainLabeler):
 
     def _kernel_model(self, X: Sequences, problem: MarginProblem) -> tuple[ChainMarginModel, Any]:
         """Return the zero model with kernel coefficients, and the distinct inputs."""
-        matrix = X.matrix
+        kernel = self._make_kernel()
+        matrix = kernel.inputs(X)
         if self._is_precomputed and matrix.shape[0] != matrix.shape[1]:
             raise InputError(
                 f"kernel='precomputed' needs the kernel between all pairs of training steps: X has "
@@ -205,9 +206,7 @@ class MarginChainLabeler(ChainLabeler):
         else:
             inputs, place = merge_equal_rows(matrix)
         checked = self._is_precomputed or callable(self.kernel)
-        gram = GramMatrix(
-            self._make_kernel(), inputs, max_bytes=self.cache_size * MB, check_symmetry=checked
-        )
+        gram = GramMatrix(kernel, inputs, max_bytes=self.cache_size * MB, check_symmetry=checked)
         model = ChainMarginModel(
             X,
             problem,
@@ -252,20 +251,27 @@ class MarginChainLabeler(ChainLabeler):
         if self._is_linear:
             return chain_scores(prepared, block)
         n_labels = self.classes_.size
-        unary = np.zeros((block.n_steps, n_labels))
-        edges = np.zeros((block.n_steps, prepared.edge_coefs.shape[1]))
-        for first in range(0, block.n_steps, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, block.n_steps)
-            rows = self._kernel_rows(
-                block.matrix[block.begin + first : block.begin + last], prepared
-            )
+        inputs, place = self._block_inputs(block)
+        unary = np.zeros((inputs.shape[0], n_labels))
+        edges = np.zeros((inputs.shape[0], prepared.edge_coefs.shape[1]))
+        for first in range(0, inputs.shape[0], BLOCK_ROWS):
+            last = min(first + BLOCK_ROWS, inputs.shape[0])
+            rows = self._kernel_rows(inputs[first:last], prepared)
             unary[first:last] = matmul(rows, prepared.coefs)
             if edges.shape[1]:
                 edges[first:last] = matmul(rows, prepared.edge_coefs)
         pairwise = self.transitions_
         if edges.shape[1]:
-            pairwise = edges.reshape(-1, n_labels, n_labels) + pairwise
-        return ChainScores(unary, pairwise, self.start_, self.end_, block.offsets)
+            pairwise = edges[place].reshape(-1, n_labels, n_labels) + pairwise
+        return ChainScores(unary[place], pairwise, self.start_, self.end_, block.offsets)
+
+    def _block_inputs(self, block: SequenceBlock) -> tuple[Any, NDArray[np.int64]]:
+        """Return the distinct inputs of the kernel in a block, and the place of each step among them."""
+        part = Sequences.from_checked(block.matrix[block.steps], np.array(block.offsets))
+        matrix = self._make_kernel().inputs(part)
+        if self._is_precomputed:
+            return matrix, np.arange(matrix.shape[0])
+        return merge_equal_rows(matrix)
 
     def _kernel_rows(self, steps: Any, prepared: _KernelScoring) -> Floats:
         if self.support_.size == 0:
@@ -283,10 +289,10 @@ class MarginChainLabeler(ChainLabeler):
 
     def _own_similarities(self, X: Sequences) -> Floats:
         """Return ``k(x_t, x_t)`` of every step."""
-        matrix = self._scaled(X).matrix
         if self._is_precomputed:
             raise InputError("kernel='precomputed' does not say k(x, x), which the bound needs")
         kernel = self._make_kernel()
+        matrix = kernel.inputs(self._scaled(X))
         own = [
             kernel.bind(matrix[t : t + 1]).rows(matrix[t : t + 1])[0, 0] for t in range(X.n_steps)
         ]

@@ -51,6 +51,7 @@ SAVED_TYPES = {
     "StepPosteriors": "seqlab.models._posteriors.StepPosteriors",
     "StructuredPerceptron": "seqlab.models.perceptron.StructuredPerceptron",
     "StructuredSVM": "seqlab.models.structured_svm.StructuredSVM",
+    "SubsequenceKernel": "seqlab.kernels.subsequence.SubsequenceKernel",
     "SymbolVectorizer": "seqlab.models.hmm._symbols.SymbolVectorizer",
     "Tagger": "seqlab.meta.tagger.Tagger",
     "TemperedClassifier": "seqlab.models.classifiers.tempered.TemperedClassifier",
