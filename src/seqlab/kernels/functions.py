@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.kernels._kernels import polynomial_in_place
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
@@ -84,14 +85,14 @@ class PolynomialKernel(_StepKernel):
         return _BoundProducts(B, self._values)
 
     def _values(self, products: Floats, squares_a: Floats, squares_b: Floats) -> Floats:
-        if self.gamma != 1.0:
-            products *= self.gamma
-        products += self.coef0
-        values = _power(products, self.degree)
         if self.normalize:
-            # One factor for both sides, so that the result is symmetric bit for bit.
-            values *= self._scale(squares_a)[:, None] * self._scale(squares_b)[None, :]
-        return values
+            left, right = self._scale(squares_a), self._scale(squares_b)
+        else:
+            left, right = np.ones(squares_a.size), np.ones(squares_b.size)
+        polynomial_in_place(
+            products, self.degree, float(self.coef0), float(self.gamma), left, right
+        )
+        return products
 
     def _scale(self, squares: Floats) -> Floats:
         own = _power(self.gamma * squares + self.coef0, self.degree)
