@@ -1,5 +1,6 @@
 """Sequence data: the internal form, labels, tag schemes, phrases, readers and writers."""
 
+from seqlab.data.atoms import Atom, parse_atoms
 from seqlab.data.errors import InputError, NoLegalLabelingError, NumericalError, SeqlabError
 from seqlab.data.graphs import Graph, Graphs
 from seqlab.data.open_close import (
@@ -10,6 +11,7 @@ from seqlab.data.open_close import (
 from seqlab.data.phrase_set import PhraseSet
 from seqlab.data.phrases import Phrase, check_phrases, sort_phrases
 from seqlab.data.sequences import SequenceBlock, Sequences
+from seqlab.data.symbolic import AtomTable, SymbolicSequences
 from seqlab.data.tags import (
     SCHEMES,
     SchemeMask,
@@ -21,6 +23,8 @@ from seqlab.data.tags import (
 
 __all__ = [
     "SCHEMES",
+    "Atom",
+    "AtomTable",
     "Graph",
     "Graphs",
     "InputError",
@@ -32,10 +36,12 @@ __all__ = [
     "SeqlabError",
     "SequenceBlock",
     "Sequences",
+    "SymbolicSequences",
     "check_phrases",
     "convert_tags",
     "open_close_mask",
     "open_close_to_phrases",
+    "parse_atoms",
     "phrases_to_open_close",
     "phrases_to_tags",
     "scheme_mask",

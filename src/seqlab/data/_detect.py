@@ -25,6 +25,7 @@ from seqlab.data._matrices import (
 )
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.data.symbolic import SymbolicSequences
 
 Kind = Literal["numeric", "symbolic"]
 
@@ -37,7 +38,9 @@ class _Found(NamedTuple):
 
 
 def unwrap(X: Any) -> Any:
-    """Convert other array-like objects to an array, and an object array of sequences to a list."""
+    """Convert other array-like objects to an array; object arrays and symbolic sequences to a list."""
+    if isinstance(X, SymbolicSequences):
+        return list(X)
     is_known = isinstance(X, Sequences | list | tuple) or sp.issparse(X) or is_frame(X)
     if hasattr(X, "__array__") and not is_known:
         X = np.asarray(X)

@@ -10,6 +10,7 @@ from seqlab.data.io.conllu import CONLLU_FIELDS, iter_conllu, read_conllu, write
 from seqlab.data.io.crfsuite import iter_crfsuite, read_crfsuite, write_crfsuite
 from seqlab.data.io.frame import iter_frame, read_frame, write_frame
 from seqlab.data.io.jsonl import iter_jsonl, read_jsonl, write_jsonl
+from seqlab.data.io.logical import iter_logical, read_logical, write_logical
 from seqlab.data.io.streams import ReadError, WriteError
 from seqlab.data.io.svmlight import iter_svmlight, read_svmlight, write_svmlight
 
@@ -22,17 +23,20 @@ __all__ = [
     "iter_crfsuite",
     "iter_frame",
     "iter_jsonl",
+    "iter_logical",
     "iter_svmlight",
     "read_conll",
     "read_conllu",
     "read_crfsuite",
     "read_frame",
     "read_jsonl",
+    "read_logical",
     "read_svmlight",
     "write_conll",
     "write_conllu",
     "write_crfsuite",
     "write_frame",
     "write_jsonl",
+    "write_logical",
     "write_svmlight",
 ]

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data import state_checks
-from seqlab.data.convert import describe, frame_records, is_frame
+from seqlab.data.categories import UNNAMED, list_steps, read_categories
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.data.symbolic import SymbolicSequences
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features.vectorizer import SequenceVectorizer
 
 UNSEEN = -1.0  # code of a symbol that training does not show; NaN is a missing one
-_UNNAMED = "symbol"  # name of the only column if symbols have no names
 
 
 class Token(list[str]):
@@ -140,46 +139,41 @@ class SymbolVectorizer:
 
     def fit_transform(self, X: Iterable[Any]) -> Sequences:
         """Learn the symbols of X and return their codes."""
-        items = [_as_steps(item, f"X[{i}]") for i, item in enumerate(X)]
+        items = [list_steps(item, f"X[{i}]") for i, item in enumerate(X)]
         self.inner_ = None
         if self.fallback and not all(_is_symbolic(step) for steps in items for step in steps):
             self.inner_ = SequenceVectorizer()
             return self.inner_.fit_transform(items)
-        tables: dict[str, dict[str, int]] = {}
-        rows = list(_iter_rows(items))
-        for row in rows:
-            for name, symbol in row.items():
-                table = tables.setdefault(name, {})
-                if symbol is not None:
-                    table.setdefault(symbol, len(table))
-        self.fields_ = list(tables)
-        self.vocabularies_ = [Vocabulary.from_index(table) for table in tables.values()]
+        symbols = read_categories(items)
+        self.fields_ = _column_names(symbols)
+        self.vocabularies_ = [
+            Vocabulary(symbols.categories(field).values) for field in self.fields_
+        ]
         self.style_ = _step_style(items)
-        return self._codes(rows, items)
+        return self._codes(symbols)
 
     def transform(self, X: Iterable[Any]) -> Sequences:
         """Return the codes of the symbols of X; columns that training does not have are ignored."""
-        items = [_as_steps(item, f"X[{i}]") for i, item in enumerate(X)]
-        rows = list(_iter_rows(items))
-        given = set().union(*rows)
+        items = [list_steps(item, f"X[{i}]") for i, item in enumerate(X)]
+        symbols = read_categories(items)
+        given = set(_column_names(symbols))
         # A column without symbols is missing, but named and unnamed symbols must not be mixed.
-        if given and not given & set(self.fields_) and _UNNAMED in given | set(self.fields_):
+        if given and not given & set(self.fields_) and UNNAMED in given | set(self.fields_):
             here, fitted = _describe_columns(given), _describe_columns(self.fields_)
             raise InputError(f"X has {here}, but the model was fitted on {fitted}")
-        return self._codes(rows, items)
+        return self._codes(symbols)
 
-    def _codes(self, rows: list[dict[str, str | None]], items: list[list[Any]]) -> Sequences:
-        codes = np.full((len(rows), len(self.fields_)), np.nan)
+    def _codes(self, symbols: SymbolicSequences) -> Sequences:
+        codes = np.full((symbols.n_steps, len(self.fields_)), np.nan)
         for column, (name, vocabulary) in enumerate(
             zip(self.fields_, self.vocabularies_, strict=True)
         ):
+            found = symbols.categories(name)
             index = vocabulary.index
-            for step, row in enumerate(rows):
-                symbol = row.get(name)
-                if symbol is not None:
-                    codes[step, column] = index.get(symbol, UNSEEN)
-        offsets = np.concatenate([[0], np.cumsum([len(steps) for steps in items])]).astype(np.int64)
-        return Sequences(codes, offsets, feature_names=self.fields_)
+            known = np.array([index.get(value, UNSEEN) for value in found.values] or [UNSEEN])
+            is_given = found.codes >= 0
+            codes[is_given, column] = known[found.codes[is_given]]
+        return Sequences(codes, symbols.offsets, feature_names=self.fields_)
 
     def steps(self, codes: NDArray[np.float64]) -> list[Any]:
         """Return the steps of one sequence in their original form, given their codes."""
@@ -197,14 +191,6 @@ class SymbolVectorizer:
         return np.array(self.fields_, dtype=object)
 
 
-def _as_steps(item: Any, place: str) -> list[Any]:
-    if is_frame(item):
-        return frame_records(item)
-    if isinstance(item, str | bytes | Mapping) or not isinstance(item, Iterable):
-        raise InputError(f"{place} is {describe(item)}, but a sequence is a list of steps")
-    return list(item)
-
-
 def _is_symbolic(step: Any) -> bool:
     """Return whether a step consists of symbols."""
     if isinstance(step, Mapping):
@@ -218,53 +204,14 @@ def _step_style(items: list[list[Any]]) -> str:
     return "bag"
 
 
-def _iter_rows(items: list[list[Any]]) -> Iterator[dict[str, str | None]]:
-    """Yield every step as a dict of symbols, ``None`` for a missing one."""
-    for i, steps in enumerate(items):
-        for position, step in enumerate(steps):
-            place = f"X[{i}][{position}]"
-            if isinstance(step, Mapping):
-                yield {
-                    _check_name(name, place): _as_symbol(value, f"{place}[{name!r}]")
-                    for name, value in step.items()
-                }
-                continue
-            if isinstance(step, tuple | str | bytes) or not isinstance(step, Collection):
-                raise InputError(
-                    f"{place} is {describe(step)}, but a step of symbols is a string, None if it is "
-                    "missing, or a dict of strings"
-                )
-            if len(step) > 1:
-                raise InputError(
-                    f"{place} has {len(step)} strings, but a categorical step is one symbol; name "
-                    "several in a dict ({'word': ..., 'pos': ...}) or set emissions='bernoulli'"
-                )
-            yield {_UNNAMED: _as_symbol(next(iter(step)), place)} if len(step) else {}
+def _column_names(symbols: SymbolicSequences) -> list[str]:
+    """Return the names of the columns, in order of first occurrence."""
+    return [signature.rpartition("/")[0] for signature in symbols.table.signatures]
 
 
 def _describe_columns(fields: Iterable[str]) -> str:
     """Describe columns of symbols for an error message."""
     names = sorted(fields)
     return (
-        "plain symbols" if names == [_UNNAMED] else "the columns " + ", ".join(map(repr, names[:5]))
+        "plain symbols" if names == [UNNAMED] else "the columns " + ", ".join(map(repr, names[:5]))
     )
-
-
-def _check_name(name: Any, place: str) -> str:
-    if not isinstance(name, str):
-        raise InputError(f"{place} has the name {name!r}, but feature names must be strings")
-    return name
-
-
-def _as_symbol(value: Any, place: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Integral | np.bool_):
-        return str(value)
-    number = float(value) if isinstance(value, Real) else None
-    if number is not None and np.isnan(number):
-        return None
-    if number is not None and number.is_integer():
-        return str(int(number))
-    what = describe(value) if number is None else str(value)
-    raise InputError(f"{place} is {what}, but a symbol is a string or a whole number")
