@@ -13,7 +13,7 @@ cycle        labels 0, 1, 2, 0, ... of which only the first is observed; accurac
 xor          a label that is the exclusive or of two bits.
 
 w1, w3       features of the step alone, or also of the step before and after.
-gtb, vp      boosted trees (`BoostedCRF`: 20 rounds of up to 60 leaves, rate 0.3) and averaged perceptrons
+gtb, vp      boosted trees (`BoostedCRF`: 20 rounds of 60 or 20 leaves, rate 0.3) and averaged perceptrons
              (20 passes; 5 for npc) for the columns of a code with 200 columns (100 for npc).
 iid          columns that label every step on its own.
 i, cN, call  independent columns (i-SECOC), a cascade of N columns (c-SECOC(N)), of all columns.
@@ -22,7 +22,8 @@ full         all labels at once: exact, or with a beam of N labels; crf: `Linear
 crf-letters  a CRF with the sequences of up to 4 letters around a letter; of up to 5 for 18,000 words.
 cpu          processor seconds of training on one thread.
 
-Rounds, leaves, rates and penalties were chosen on words that are in no test part of these seeds.
+Rounds, leaves, rates and penalties were chosen on words that are in no test part of these seeds, and on
+sequences of other seeds.
 """
 
 from __future__ import annotations
