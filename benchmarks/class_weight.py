@@ -1,7 +1,7 @@
 """Macro recall of LinearChainCRF with class_weight="balanced" and without, on six data sets.
 
-The form of the weighted loss was chosen among eight on addresses, signatures, activities and noun phrases at
-c2 = 0.1; parts of speech and chunks took no part in that choice. The loss has no constants to tune.
+The form of the weighted loss was chosen among eight on addresses, signatures and activities at c2 = 0.1; noun
+phrases, parts of speech and chunks took no part in that choice. The loss has no constants to tune.
 """
 
 from __future__ import annotations

@@ -8,8 +8,10 @@ only: train on two, validate on the third, by turns.
 The pages are not those of the paper, which had a class "other" and the words of links, so only the order of
 the methods can be compared.
 
-References ---------- Taskar, Guestrin and Koller, "Max-margin Markov networks", NIPS 2003. Taskar, Abbeel
-and Koller, "Discriminative probabilistic models for relational data", UAI 2002.
+References
+----------
+Taskar, Guestrin and Koller, "Max-margin Markov networks", NIPS 2003. Taskar, Abbeel and Koller,
+"Discriminative probabilistic models for relational data", UAI 2002.
 """
 
 from __future__ import annotations
