@@ -23,9 +23,15 @@ def count_parallel_tasks(monkeypatch):
     counts = []
 
     class CountingPool(ThreadPoolExecutor):
-        def map(self, function, tasks):
-            counts.append(len(tasks))
-            return super().map(function, tasks)
+        n_tasks = 0
+
+        def submit(self, *args, **options):
+            self.n_tasks += 1
+            return super().submit(*args, **options)
+
+        def shutdown(self, *args, **options):
+            counts.append(self.n_tasks)
+            super().shutdown(*args, **options)
 
     run_in_joblib = joblib.Parallel.__call__
 

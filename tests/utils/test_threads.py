@@ -1,5 +1,7 @@
 """Blocks of sequences and the threads that process them."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,33 @@ def test_run_blocks_keeps_order_and_raises():
     assert threads.run_blocks(lambda b: b, 0, n_jobs=4) == []
     with pytest.raises(ZeroDivisionError):
         threads.run_blocks(lambda b: 1 // (b - 3), 8, n_jobs=2)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_reduce_blocks_keeps_order_and_few_results(n_jobs):
+    alive, most = 0, 0
+    lock = threading.Lock()
+
+    class Table:
+        def __init__(self, blocks):
+            nonlocal alive, most
+            self.blocks = blocks
+            with lock:
+                alive += 1
+                most = max(most, alive)
+
+        def __del__(self):
+            nonlocal alive
+            with lock:
+                alive -= 1
+
+    result = threads.reduce_blocks(
+        lambda b: Table([b]), lambda a, b: Table(a.blocks + b.blocks), 50, n_jobs
+    )
+    assert result.blocks == list(range(50))
+    assert most <= n_jobs + 5
+    with pytest.raises(ZeroDivisionError):
+        threads.reduce_blocks(lambda b: 1 // (b - 3), int.__add__, 8, n_jobs)
 
 
 def test_effective_n_jobs():

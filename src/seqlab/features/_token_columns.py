@@ -27,7 +27,7 @@ Codes = NDArray[np.int32]
 
 # Tokens per block. Larger blocks need more memory, smaller ones more calls per token.
 TOKENS_PER_BLOCK = 1 << 16
-_INTEGER = re.compile(r"\s*([+-]?\d+)")
+_INTEGER = re.compile(r"\s*+([+-]?)0*+(\d*+)(?<=\d)")
 _WRAP_HINT = "X is a list of sequences; wrap a single sequence in a list: [X]"
 
 
@@ -244,9 +244,7 @@ class ColumnCoder:
 
     def integers(self, rows: Codes) -> NDArray[np.int32]:
         """Read numbered values as integers, like C's ``atoi``: 0 for a value that is not a number."""
-        found = (_INTEGER.match(value) for value in self.values)
-        numbers = [min(max(int(m[1]), -(2**30)), 2**30) if m else 0 for m in found]
-        return np.array(numbers, np.int32)[rows]
+        return np.array([_leading_integer(value) for value in self.values], np.int32)[rows]
 
     def _coder(self, form: int) -> Callable[[str | None], int]:
         """Return a function from a text of a form to its code, which gives new texts the next code."""
@@ -262,6 +260,16 @@ class ColumnCoder:
             return code
 
         return code_of
+
+
+def _leading_integer(text: str) -> int:
+    """Return the integer at the beginning of a text, at most 2**30 in size; 0 if there is none."""
+    found = _INTEGER.match(text)
+    if found is None:
+        return 0
+    sign, digits = found.groups()
+    size = min(int(digits or 0), 2**30) if len(digits) < 11 else 2**30
+    return -size if sign == "-" else size
 
 
 def encode_column(coder: ColumnCoder, block: TokenBlock, number: int) -> Codes:

@@ -13,6 +13,12 @@ text: ``*`` matches as *few* characters as possible, ``?`` matches one if it can
 
 Classes follow Unicode (Wapiti's classes cover ASCII bytes only, for which both agree).
 
+The time of a search is proportional to the length of the expression times that of the text, for any
+expression: an expression may come from somebody else's template file, and backtracking would need
+exponential time for some. For each element, from the last to the first, a set of positions says where the
+rest of the expression matches; the match is then read off from left to right without a wrong turn. A set is
+an integer whose bit i stands for position i.
+
 References
 ----------
 T. Lavergne, O. Cappé, F. Yvon (2010), "Practical very large scale CRFs", ACL; the manual page of
@@ -22,6 +28,7 @@ Wapiti, section PATTERNS.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from seqlab.data.errors import InputError
@@ -68,29 +75,50 @@ class WapitiRegex:
 
     def search(self, text: str) -> str | None:
         """Return the first matching part of the text, or None."""
-        starts = range(1) if self._at_start else range(len(text) + 1)
-        for start in starts:
-            end = self._match(0, text, start)
-            if end is not None:
-                return text[start:end]
-        return None
-
-    def _match(self, element: int, text: str, at: int) -> int | None:
-        """Return the end of a match of ``elements[element:]`` that begins at `at`, or None."""
-        if element == len(self._elements):
-            return at if not self._at_end or at == len(text) else None
-        accepts, repeat = self._elements[element]
-        if repeat == "*":
-            while True:
-                end = self._match(element + 1, text, at)
-                if end is not None or at == len(text) or not accepts(text[at]):
-                    return end
+        distinct = {accepts for accepts, _ in self._elements}
+        positions = {accepts: _positions(accepts, text) for accepts in distinct}
+        accepted = [positions[accepts] for accepts, _ in self._elements]
+        matches = self._match_sets(accepted, len(text))
+        starts = matches[0] & 1 if self._at_start else matches[0]
+        if not starts:
+            return None
+        start = at = (starts & -starts).bit_length() - 1
+        for element, here, rest in zip(self._elements, accepted, matches[1:], strict=True):
+            if element.repeat == "*":
+                ends = rest >> at
+                at += (ends & -ends).bit_length() - 1
+            elif element.repeat == "" or (here >> at & 1 and rest >> (at + 1) & 1):
                 at += 1
-        fits = at < len(text) and accepts(text[at])
-        end = self._match(element + 1, text, at + 1) if fits else None
-        if end is None and repeat == "?":
-            end = self._match(element + 1, text, at)
-        return end
+        return text[start:at]
+
+    def _match_sets(self, accepted: list[int], size: int) -> list[int]:
+        """Return, for each k, the positions at which ``elements[k:]`` match."""
+        sets = [1 << size if self._at_end else (2 << size) - 1]
+        for element, here in zip(reversed(self._elements), reversed(accepted), strict=True):
+            rest = sets[-1]
+            if element.repeat == "*":
+                sets.append(_extend_back(rest, here))
+            else:
+                once = rest >> 1 & here
+                sets.append(once | rest if element.repeat == "?" else once)
+        return sets[::-1]
+
+
+def _positions(accepts: Callable[[str], bool], text: str) -> int:
+    """Return the positions whose character is accepted."""
+    if accepts is _accept_any:
+        return (1 << len(text)) - 1
+    return int("".join(["01"[accepts(c)] for c in reversed(text)]) or "0", 2)
+
+
+def _extend_back(ends: int, here: int) -> int:
+    """Return the positions from which positions in ``here``, or none, lead to one in ``ends``."""
+    reach = 1  # ``here``: positions that begin a run of this length
+    while here:
+        ends |= ends >> reach & here
+        here &= here >> reach
+        reach *= 2
+    return ends
 
 
 def _compile(body: str, pattern: str) -> tuple[list[_Element], bool]:
@@ -110,7 +138,7 @@ def _compile(body: str, pattern: str) -> tuple[list[_Element], bool]:
                 raise InputError(f'regular expression "{pattern}" ends in a backslash')
             accepts = _accept_escaped(body[at])
         else:
-            accepts = _accept_any if character == "." else character.__eq__
+            accepts = _accept_any if character == "." else _accept_only(character)
         at += 1
         repeat = body[at] if at < len(body) and body[at] in "*?" else ""
         at += len(repeat)
@@ -122,10 +150,16 @@ def _accept_any(character: str) -> bool:
     return True
 
 
+@cache
+def _accept_only(character: str) -> Callable[[str], bool]:
+    return character.__eq__
+
+
+@cache
 def _accept_escaped(letter: str) -> Callable[[str], bool]:
     accepts = _CLASSES.get(letter.lower())
     if accepts is None:
-        return letter.__eq__
+        return _accept_only(letter)
     if letter.islower():
         return accepts
     return lambda character: not accepts(character)

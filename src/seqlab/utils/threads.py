@@ -8,8 +8,10 @@ Each call has its own pool: forked processes inherit none, and concurrent caller
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import TypeVar
 
 import numpy as np
@@ -104,6 +106,48 @@ def run_blocks(
         return [function(block) for block in range(n_blocks)]
     with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
         return list(pool.map(function, range(n_blocks)))
+
+
+def reduce_blocks(
+    function: Callable[[int], Result],
+    combine: Callable[[Result, Result], Result],
+    n_blocks: int,
+    n_jobs: int | None = None,
+) -> Result:
+    """Return ``combine(... combine(function(0), function(1)) ..., function(n_blocks - 1))``.
+
+    The same as ``functools.reduce(combine, run_blocks(function, n_blocks, n_jobs))``, but with only a few
+    results more than threads in memory, which matters if a result is a large table.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the index of a block.
+    combine : callable
+        Takes two results.
+    n_blocks : int
+        Number of blocks, at least 1.
+    n_jobs : int, optional
+        Number of threads, as in joblib.
+    """
+    n_threads = min(effective_n_jobs(n_jobs), n_blocks)
+    if n_threads <= 1:
+        return reduce(combine, map(function, range(n_blocks)))
+
+    def results() -> Iterator[Result]:
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
+            waiting = deque(pool.submit(function, block) for block in range(n_threads))
+            try:
+                for block in range(n_threads, n_blocks + n_threads):
+                    result = waiting.popleft().result()
+                    if block < n_blocks:
+                        waiting.append(pool.submit(function, block))
+                    yield result
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    return reduce(combine, results())
 
 
 def run_chunks(

@@ -20,6 +20,7 @@ from seqlab import HMM
 from seqlab.data import InputError
 from seqlab.data.errors import NoLegalLabelingError
 from seqlab.datasets import make_hmm_sequences
+from seqlab.models.hmm._em import BLOCK_DOUBLES
 
 X = [["walk", "shop", "clean"], ["clean", "clean", "shop"], ["walk", "walk"], ["shop"]]
 y = [["sun", "rain", "rain"], ["rain", "rain", "rain"], ["sun", "sun"], ["rain"]]
@@ -394,3 +395,20 @@ def test_sparse_rows_stay_sparse():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 250e6, kind
+
+
+def test_memory_does_not_grow_with_the_number_of_blocks():
+    n_labels, n_symbols = 1000, 1000
+    codes = np.arange(40_000) % n_labels
+    X = [codes[k : k + 100, None] for k in range(0, codes.size, 100)]
+    y = [codes[k : k + 100] for k in range(0, codes.size, 100)]
+    tracemalloc.start()
+    try:
+        HMM(emissions="categorical").fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    table = 8 * n_labels * n_symbols
+    n_blocks = sum(map(len, X)) * n_labels // BLOCK_DOUBLES
+    assert n_blocks == 40
+    assert peak < 20 * table  # transitions, emissions, their copies and the scores of a block

@@ -78,17 +78,21 @@ def iter_line_blocks(source: Source, encoding: str = "utf-8") -> Iterator[list[s
     Raises `ReadError` for bytes that are not in the encoding, with line and byte offset, and for
     damaged compressed data.
     """
-    rest = ""
+    rest: list[str] = []  # pieces of a line whose end has not been read; joined once
     for number, text in enumerate(_iter_text(source, source_name(source), encoding)):
-        text = rest + text if number else text.removeprefix("\ufeff")
-        lines = text.split("\n")
-        rest = lines.pop()
-        if "\r" in text:
-            lines = [line.removesuffix("\r") for line in lines]
+        lines = (text if number else text.removeprefix("\ufeff")).split("\n")
+        last = lines.pop()
         if lines:
+            if rest:
+                lines[0] = "".join([*rest, lines[0]])
+            if "\r" in text or lines[0].endswith("\r"):
+                lines = [line.removesuffix("\r") for line in lines]
+            rest = []
             yield lines
+        if last:
+            rest.append(last)
     if rest:
-        yield [rest.removesuffix("\r")]
+        yield ["".join(rest).removesuffix("\r")]
 
 
 def is_blank(line: str) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from seqlab.features.templates._collisions import cluster_templates
 from seqlab.features.templates.syntax import Template
 
 
@@ -126,31 +127,11 @@ def make_plan(templates: Sequence[Template]) -> Plan:
 
 def _make_groups(members: list[Member], view_of_read: list[int]) -> tuple[Group, ...]:
     """Put templates that could produce the same text into one group, in order of appearance."""
-    clusters: list[list[Member]] = []
-    for member in members:
-        sharing = [c for c in clusters if any(_can_collide(member, other) for other in c)]
-        merged = [other for cluster in sharing for other in cluster]
-        if sharing:
-            at = clusters.index(sharing[0])
-            clusters[at] = [*merged, member]
-            for cluster in sharing[1:]:
-                clusters.remove(cluster)
-        else:
-            clusters.append([member])
-    return tuple(_make_group(cluster, view_of_read) for cluster in clusters)
-
-
-def _can_collide(a: Member, b: Member) -> bool:
-    """Whether two templates could produce the same text, judged by its first and last literals."""
-    if not a.reads and not b.reads:
-        return a.literals == b.literals
-    if not a.reads or not b.reads:
-        fixed, other = (a, b) if not a.reads else (b, a)
-        text = fixed.literals[0]
-        return text.startswith(other.literals[0]) and text.endswith(other.literals[-1])
-    begins = sorted((a.literals[0], b.literals[0]), key=len)
-    ends = sorted((a.literals[-1], b.literals[-1]), key=len)
-    return begins[1].startswith(begins[0]) and ends[1].endswith(ends[0])
+    ends = [(m.literals[0], m.literals[-1] if m.reads else None) for m in members]
+    clusters: dict[int, list[Member]] = {}
+    for member, cluster in zip(members, cluster_templates(ends), strict=True):
+        clusters.setdefault(cluster, []).append(member)
+    return tuple(_make_group(cluster, view_of_read) for cluster in clusters.values())
 
 
 def _make_group(cluster: list[Member], view_of_read: list[int]) -> Group:

@@ -40,13 +40,17 @@ from seqlab.features.word_forms import form_function
 
 FLAGS = {"__BOS__": "first", "__EOS__": "last"}
 
-# Blanks inside the brackets are allowed, because Wapiti's own examples have them.
+# Blanks inside the brackets are allowed, because Wapiti's own examples have them. Repetitions are possessive
+# (*+), so that the time is proportional to the length of a line.
 _PLACEHOLDER = re.compile(
     r"""%(?P<command>[xXtTmM])
-        \[\s*(?P<mode>[@*]?)\s*(?P<row>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*
-        (?:,\s*"(?P<regex>(?:[^"\\]|\\.)*)"\s*)?\]""",
+        \[\s*+(?P<mode>[@*]?)\s*+(?P<row>[+-]?\d++)\s*+,\s*+(?P<column>\d++)\s*+
+        (?:,\s*+"(?P<regex>(?:[^"\\]|\\.)*+)"\s*+)?\]""",
     re.VERBOSE,
 )
+# Each distance up to the largest one has its own boundary mark. CRF++ allows 8.
+_MAX_DISTANCE = 1000
+_MAX_NUMBER = 10**9
 _MODES = {"": "relative", "@": "absolute", "*": "indirect"}
 _ONLY_IN_WAPITI = re.compile(r"^[ub*]|%[XtTmM]|%x\[\s*[@*]")
 
@@ -198,7 +202,20 @@ def _make_read(match: re.Match[str], where: str, syntax: str) -> Read:
         raise InputError(f'{where}: "{match[0]}" {needs} regular expression')
     form = {"x": "", "X": "X"}.get(command, f"{command}:{regex}")
     _check_form(form, where)
-    return Read(int(match["column"]), int(match["row"]), form, _MODES[mode])
+    # Python refuses to convert thousands of digits.
+    row, column = (
+        int(match[name]) if len(match[name].lstrip("+-0")) <= 10 else _MAX_NUMBER + 1
+        for name in ("row", "column")
+    )
+    _check_numbers(row, column, _MODES[mode], where)
+    return Read(column, row, form, _MODES[mode])
+
+
+def _check_numbers(row: int, column: int, mode: str, where: str) -> None:
+    if mode == "relative" and abs(row) > _MAX_DISTANCE:
+        raise InputError(f"{where}: a row is a distance of at most {_MAX_DISTANCE:,} steps")
+    if abs(row) > _MAX_NUMBER or column > _MAX_NUMBER:
+        raise InputError(f"{where}: rows and columns are at most {_MAX_NUMBER:,}")
 
 
 def _parse_spec(spec: Any, place: str) -> Template:
@@ -218,6 +235,7 @@ def _parse_spec(spec: Any, place: str) -> Template:
                 f"{where}: {part!r} is not (row, column): the row is an integer, "
                 "the column a number or a name"
             )
+        _check_numbers(row, 0, "relative", where)
         _check_form(form, where)
         reads.append(Read(column, row, form))
     return Template(str(spec), place, tuple(reads), (), True, False)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, NamedTuple
+from operator import add
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,9 @@ from seqlab.models._markov import (
 from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.hmm._emissions import Emissions, Floats, Statistics
 from seqlab.optim import FitState
-from seqlab.utils.threads import block_bounds, run_blocks
+from seqlab.utils.threads import block_bounds, reduce_blocks
+
+Result = TypeVar("Result")
 
 # Doubles of scores per block (8 MB). Larger: more memory, fewer blocks for threads to share.
 BLOCK_DOUBLES = 1_000_000
@@ -188,13 +190,16 @@ class HMMTrainer:
             label_weights *= _step_weights(part, first, last)[:, None]
             return emissions.statistics(part.matrix, begin, stop, label_weights)
 
-        blocks = self._over_blocks(part, block)
-        if not blocks:
-            blocks = [emissions.statistics(part.matrix, 0, 0, np.zeros((0, n_labels)))]
+        if part.offsets.size == 1:
+            statistics = emissions.statistics(part.matrix, 0, 0, np.zeros((0, n_labels)))
+        else:
+            statistics = self._over_blocks(part, block, _add_statistics)
         chain = count_chain(part.codes, part.offsets, part.weights, n_labels)
-        return Counts(chain, reduce(_add_statistics, blocks), 0.0)
+        return Counts(chain, statistics, 0.0)
 
     def _path_likelihood(self, part: TrainingPart, parameters: HMMParameters) -> float:
+        if part.offsets.size == 1:
+            return 0.0
         scorer = HMMScorer(parameters, self.legal.end, part.matrix, part.offsets)
 
         def block(first: int, last: int) -> float:
@@ -203,7 +208,7 @@ class HMMTrainer:
             weights = part.weights[first:last]
             return float((weights * values)[weights > 0].sum())
 
-        return sum(self._over_blocks(part, block))
+        return self._over_blocks(part, block, add)
 
     def _expected_counts(self, part: TrainingPart, parameters: HMMParameters) -> Counts:
         scorer = HMMScorer(parameters, self.legal.end, part.matrix, part.offsets)
@@ -224,10 +229,15 @@ class HMMTrainer:
             statistics = parameters.emissions.statistics(part.matrix, begin, stop, label_weights)
             return Counts(chain, statistics, float((weights * found.log_z).sum()))
 
-        return reduce(Counts.plus, self._over_blocks(part, block))
+        return self._over_blocks(part, block, Counts.plus)
 
-    def _over_blocks(self, part: TrainingPart, function: Callable[[int, int], Any]) -> list[Any]:
-        """Return the results of fixed blocks, in order: the same bits for any number of threads."""
+    def _over_blocks(
+        self,
+        part: TrainingPart,
+        function: Callable[[int, int], Result],
+        combine: Callable[[Result, Result], Result],
+    ) -> Result:
+        """Combine the results of fixed blocks, in order: the same bits for any number of threads."""
         n_sequences = part.offsets.size - 1
         bounds = block_bounds(
             part.offsets,
@@ -236,7 +246,7 @@ class HMMTrainer:
             max_blocks=max(n_sequences, 1),
         )
 
-        def block(b: int) -> Any:
+        def block(b: int) -> Result:
             first, last = int(bounds[b]), int(bounds[b + 1])
             try:
                 return function(first, last)
@@ -247,7 +257,7 @@ class HMMTrainer:
                     error.message, int(part.numbers[first + error.sequence])
                 ) from None
 
-        return run_blocks(block, bounds.size - 1, self.n_jobs)
+        return reduce_blocks(block, combine, bounds.size - 1, self.n_jobs)
 
 
 class HMMScorer:
