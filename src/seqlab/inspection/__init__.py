@@ -5,6 +5,7 @@ matplotlib is imported only when something is plotted.
 
 from seqlab.inspection.displays import ConfusionDisplay, HistoryDisplay, TransitionDisplay
 from seqlab.inspection.strips import StripDisplay
+from seqlab.inspection.subsequences import SubsequenceReason, explain_subsequences
 from seqlab.inspection.terminal import LabelStrip
 from seqlab.inspection.weights import (
     FeatureWeight,
@@ -25,8 +26,10 @@ __all__ = [
     "LabelFeatures",
     "LabelStrip",
     "StripDisplay",
+    "SubsequenceReason",
     "TransitionDisplay",
     "TransitionWeight",
+    "explain_subsequences",
     "feature_names",
     "label_order",
     "to_frame",

@@ -12,6 +12,7 @@ from seqlab.kernels.functions import (
     make_kernel,
 )
 from seqlab.kernels.gram import GramMatrix
+from seqlab.kernels.low_rank import KernelFeatures
 from seqlab.kernels.merging import merge_equal_rows
 from seqlab.kernels.subsequence import SubsequenceKernel
 
@@ -20,6 +21,7 @@ __all__ = [
     "CallableKernel",
     "GramMatrix",
     "Kernel",
+    "KernelFeatures",
     "LinearKernel",
     "PolynomialKernel",
     "PrecomputedKernel",

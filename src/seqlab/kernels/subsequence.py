@@ -159,17 +159,31 @@ class SubsequenceKernel(BaseEstimator):
         """Return what the kernel compares for every step: its window."""
         return self.windows(X)
 
+    def step_order(self) -> Ints:
+        """Return where the steps of a window are in a row of `windows`, from the first step to the last."""
+        before, after = self._check()
+        return np.array([*range(1, before + 1), 0, *range(before + 1, before + 1 + after)])
+
+    def scales(self, windows: Matrix) -> Floats:
+        """Return the factor of each length for each window, by which the kernel is normalised.
+
+        Returns
+        -------
+        array of shape (n_windows, max_length)
+            Zeros if the window has no subsequence.
+        """
+        return self.bind(windows).scales
+
     def bind(self, B: Matrix) -> _BoundSubsequences:
         """Fix the right-hand windows."""
-        before, after = self._check()
-        width = before + 1 + after
+        order = self.step_order()
+        width = order.size
         if B.shape[1] % width:
             raise InputError(
                 f"the windows have {B.shape[1]} columns, which is not a multiple of the {width} steps of "
                 f"window={tuple(self.window)}: use the method `windows`"
             )
-        order = [*range(1, before + 1), 0, *range(before + 1, width)]
-        return _BoundSubsequences(self, B, order, before)
+        return _BoundSubsequences(self, B, order, int(self.window[0]))
 
     def between(self, A: Any, B: Any = None) -> Floats:
         """Return the kernel between whole sequences, of any lengths; ``window`` has no influence.
@@ -193,7 +207,7 @@ class SubsequenceKernel(BaseEstimator):
         rows = np.repeat(np.arange(len(every)), sequences.lengths)
         padded = _spread(sequences, rows, width)
         fixed = padded if B is None else padded[n_first:]
-        return _BoundSubsequences(self, fixed, range(width), 0).rows(padded[:n_first])
+        return _BoundSubsequences(self, fixed, np.arange(width), 0).rows(padded[:n_first])
 
     def _check(self) -> tuple[int, int]:
         """Check the parameters; return the number of steps before and after."""
@@ -221,14 +235,14 @@ class _Windows(NamedTuple):
 class _BoundSubsequences:
     """A subsequence kernel with fixed right-hand windows."""
 
-    def __init__(self, kernel: SubsequenceKernel, B: Matrix, order: Any, pivot: int) -> None:
+    def __init__(self, kernel: SubsequenceKernel, B: Matrix, order: Ints, pivot: int) -> None:
         self._kernel = kernel
-        self._order = np.array(order, dtype=np.int64)
+        self._order = order
         self._pivot = pivot
         self._n_columns = B.shape[1]
         self._fixed = self._split(B)
         self._matches = LinearKernel().bind(self._fixed.steps)
-        self._scales = self._own_scales(self._fixed)
+        self.scales = self._own_scales(self._fixed)
 
     def rows(self, A: Matrix) -> Floats:
         """Return ``k(a, b)`` for the windows of ``A`` and the fixed ones, shape (n_rows, n_fixed)."""
@@ -248,12 +262,12 @@ class _BoundSubsequences:
                 ids,
                 self._fixed.ids,
                 scales[part],
-                self._scales,
+                self.scales,
                 *self._options(),
                 out[part],
             )
         if self._kernel.normalize:
-            is_empty, other = ~scales.any(axis=1), ~self._scales.any(axis=1)
+            is_empty, other = ~scales.any(axis=1), ~self.scales.any(axis=1)
             out[np.ix_(is_empty, other)] = 1.0
         return out
 

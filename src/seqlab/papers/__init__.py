@@ -4,6 +4,7 @@ PAPERS = {
     "classifiers": "seqlab.papers.classifiers_in_inference",
     "few-labels": "seqlab.papers.few_labels",
     "m3n": "seqlab.papers.max_margin_networks",
+    "relational": "seqlab.papers.relational_features",
     "secoc": "seqlab.papers.output_codes",
     "stacking": "seqlab.papers.stacked_sequential_learning",
 }

@@ -1,7 +1,7 @@
 """Experiments: what to measure, the published number and our target.
 
-An experiment is a function that measures one number, or the same number for several seeds. A claim is a
-statement about several numbers ("A is at least four points above B"), checked for each seed.
+An experiment is a function that measures one number, or the same number for several seeds (or folds). A
+claim is a statement about several numbers ("A is at least four points above B"), checked for each seed.
 """
 
 from __future__ import annotations
@@ -56,12 +56,15 @@ class Claim:
     is_required : bool, default=True
         Whether `seqlab reproduce` fails if the claim does not hold. False for a claim of the paper that
         we only examine.
+    obstacle : str, optional
+        Why the claim cannot be tested. It needs no experiments then.
     """
 
     text: str
     needs: tuple[str, ...]
     holds: Callable[..., bool]
     is_required: bool = True
+    obstacle: str = ""
 
 
 class Verdict(NamedTuple):
@@ -86,6 +89,8 @@ class Verdict(NamedTuple):
     @property
     def text(self) -> str:
         """The verdict in words."""
+        if self.claim.obstacle:
+            return f"cannot be tested ({self.claim.obstacle})"
         if self.holds:
             return "holds"
         if self.n_holds == 0:
@@ -195,7 +200,9 @@ def judge_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[Ver
     found = {result.experiment.name: result for result in results}
     verdicts = []
     for claim in claims:
-        if found.keys() >= set(claim.needs):
+        if claim.obstacle:
+            verdicts.append(Verdict(claim, 0, 1))
+        elif found.keys() >= set(claim.needs):
             needed = [found[name] for name in claim.needs]
             n_seeds = min((len(one.values) for one in needed if one.values), default=1)
             n_holds = sum(

@@ -28,6 +28,7 @@ SAVED_TYPES = {
     "HMM": "seqlab.models.hmm.hmm.HMM",
     "HistoryColumns": "seqlab.models.combinators._history.HistoryColumns",
     "IndependentLabeler": "seqlab.meta.independent.IndependentLabeler",
+    "KernelFeatures": "seqlab.kernels.low_rank.KernelFeatures",
     "LengthLimit": "seqlab.inference.phrases.constraints.LengthLimit",
     "LineFeatures": "seqlab.features.lines.LineFeatures",
     "GraphCRF": "seqlab.models.graphs.graph_crf.GraphCRF",

@@ -1,0 +1,218 @@
+"""Data, systems and cached runs of the experiments with relational features."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+from statistics import stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold
+
+from seqlab.datasets import fetch_kasteren
+from seqlab.kernels import SubsequenceKernel, merge_equal_rows
+from seqlab.kernels.subsequence_patterns import count_subsequences, list_subsequences
+from seqlab.metrics import macro_recall
+from seqlab.models.crf import LinearChainCRF
+from seqlab.models.hmm import HMM
+from seqlab.models.structured_svm import StructuredSVM
+
+N_PARTS = 4
+N_SLICES_COMPILED = 50
+N_COMPOSITE = 20  # windows whose composite features are listed
+TOL = 0.01  # relative duality gap of every margin model
+# Days of the training part that are left out to choose C, one after the other.
+SEARCH_C: dict[str, list[Any]] = {"C": [0.001, 0.01, 0.1, 1.0]}
+
+
+class System(NamedTuple):
+    """A learner under test.
+
+    Attributes
+    ----------
+    make : function
+        Returns the unfitted labeler.
+    grid : dict
+        Parameters chosen by cross-validation over the training days.
+    has_constant : bool
+        Whether every slice has a feature that is always on.
+    """
+
+    make: Callable[[], Any]
+    grid: dict[str, list[Any]] = {}
+    has_constant: bool = False
+
+
+def _svm(**options: Any) -> Any:
+    return StructuredSVM(solver="1-slack", tol=TOL, **options)
+
+
+def _subsequence_svm(anchor: str, **options: Any) -> Any:
+    kernel = SubsequenceKernel(max_length=3, decay=0.75, window=(5, 5), anchor=anchor)
+    return _svm(kernel=kernel, **options)
+
+
+SYSTEMS: dict[str, System] = {
+    "hmm": System(partial(HMM, emissions="bernoulli")),
+    "crf": System(LinearChainCRF),
+    "structsvm": System(_svm, SEARCH_C),
+    # With a constant feature, slices without an active sensor are compared by their neighbours.
+    "subseqsvm": System(partial(_subsequence_svm, "pivot"), SEARCH_C, has_constant=True),
+    "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), SEARCH_C, has_constant=True),
+    "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), SEARCH_C, has_constant=True),
+}
+"""The systems of the tables, by name. Further ones are one line each."""
+
+
+class Run(NamedTuple):
+    """Result of training and testing once.
+
+    Attributes
+    ----------
+    micro, macro : float
+        Slices with the right label, and the mean over the activities in the test part of their recalls, in
+        percent.
+    cpu_seconds : float
+        Processor time of training with the chosen parameters, on one thread.
+    details : dict
+        Chosen parameters, predicted labels and further facts.
+    """
+
+    micro: float
+    macro: float
+    cpu_seconds: float
+    details: dict[str, Any]
+
+
+@cache
+def load_home(coding: str, has_constant: bool) -> tuple[list[Any], list[Any]]:
+    """Load the days; ``coding`` is "raw" or "change+last"."""
+    X, y = fetch_kasteren(features=coding.split("+"), return_X_y=True)
+    if has_constant:
+        X = [np.hstack([x, np.ones((x.shape[0], 1))]) for x in X]
+    return X, y
+
+
+def training_days(protocol: str, n_days: int) -> list[list[int]]:
+    """Return the training days of every fold.
+
+    "contiguous": each quarter of the days in turn; "interleaved": every fourth day; "day": all days but
+    one.
+    """
+    days = np.arange(n_days)
+    if protocol == "contiguous":
+        return [part.tolist() for part in np.array_split(days, N_PARTS)]
+    if protocol == "interleaved":
+        return [days[first::N_PARTS].tolist() for first in range(N_PARTS)]
+    return [np.delete(days, day).tolist() for day in days]
+
+
+@cache
+def run(protocol: str, coding: str, name: str, fold: int) -> Run:
+    """Train a system on the training days of a fold, and test it on the other days."""
+    system = SYSTEMS[name]
+    X, y = load_home(coding, system.has_constant)
+    train = training_days(protocol, len(X))[fold]
+    test = [day for day in range(len(X)) if day not in train]
+    X_train, y_train = [X[day] for day in train], [y[day] for day in train]
+    chosen = _choose(system, X_train, y_train)
+    model = system.make().set_params(**chosen)
+    _compile(system, X_train, y_train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)  # the gap must be reached
+        began = time.process_time()
+        model.fit(X_train, y_train)
+        seconds = time.process_time() - began
+    gold = [y[day] for day in test]
+    predicted = model.predict([X[day] for day in test])
+    details = {"chosen": chosen, "gold": gold, "predicted": predicted, "model": model}
+    return Run(*score(gold, predicted), seconds, details)
+
+
+def _choose(system: System, X: list[Any], y: list[Any]) -> dict[str, Any]:
+    """Return the parameters with the best accuracy on left-out training days."""
+    if not system.grid:
+        return {}
+    search = GridSearchCV(system.make(), system.grid, cv=KFold(len(X)), refit=False)
+    search.fit(X, y)
+    return dict(search.best_params_)
+
+
+def _compile(system: System, X: list[Any], y: list[Any]) -> None:
+    """Train once on little data, so that the time of compilation is not part of the measured time."""
+    if not system.grid:  # else the search has done it
+        system.make().fit(
+            [x[:N_SLICES_COMPILED] for x in X], [one[:N_SLICES_COMPILED] for one in y]
+        )
+
+
+def score(gold: list[Any], predicted: list[Any]) -> tuple[float, float]:
+    """Return micro and macro accuracy, in percent."""
+    right: NDArray[np.bool_] = np.concatenate(gold) == np.concatenate(predicted)
+    return 100.0 * float(right.mean()), 100.0 * macro_recall(gold, predicted)
+
+
+def measure_folds(value: str, protocol: str, coding: str, name: str) -> list[float]:
+    """Return one value of every fold of a protocol with four folds."""
+    return [getattr(run(protocol, coding, name, fold), value) for fold in range(N_PARTS)]
+
+
+def measure_days(value: str, coding: str, name: str) -> float:
+    """Return micro or macro accuracy over all days, each predicted by a model trained on the others."""
+    X, _ = load_home(coding, SYSTEMS[name].has_constant)
+    runs = [run("day", coding, name, fold) for fold in range(len(X))]
+    gold = [run.details["gold"][0] for run in runs]
+    predicted = [run.details["predicted"][0] for run in runs]
+    return score(gold, predicted)[0 if value == "micro" else 1]
+
+
+def measure_majority(value: str, protocol: str) -> list[float]:
+    """Return the accuracy of always predicting the most frequent activity of the training days."""
+    _, y = load_home("raw", False)
+    out = []
+    for train in training_days(protocol, len(y)):
+        labels, counts = np.unique(np.concatenate([y[day] for day in train]), return_counts=True)
+        gold = [y[day] for day in range(len(y)) if day not in train]
+        found = score(gold, [np.full(one.size, labels[counts.argmax()]) for one in gold])
+        out.append(found[0 if value == "micro" else 1])
+    return out
+
+
+def measure_all_slices() -> float:
+    """Return the processor time of training SubseqSVM on all days."""
+    X, y = load_home("raw", True)
+    began = time.process_time()
+    SYSTEMS["subseqsvm"].make().set_params(C=0.1).fit(X, y)
+    return time.process_time() - began
+
+
+def measure_spread(protocol: str, coding: str, name: str) -> float:
+    """Return the standard deviation of the micro accuracy over the folds."""
+    return stdev(measure_folds("micro", protocol, coding, name))
+
+
+def measure_composite_features(conjunctions: bool) -> float:
+    """Return the largest difference of the kernel from the inner product of all composite features.
+
+    Composite features are ordered conjunctions of sensors in the window of a slice, of several sensors at
+    the same slice too. They are listed for windows with two or three active sensors in a slice; the
+    kernel is not normalised.
+    """
+    X, _ = load_home("raw", False)
+    options: dict[str, Any] = {"decay": 0.75, "window": (2, 2), "normalize": False}
+    every = SubsequenceKernel(max_length=3, conjunctions=True, **options)
+    windows = merge_equal_rows(every.windows(X)).rows
+    n_active = (
+        windows.reshape(windows.shape[0], every.step_order().size, -1).sum(axis=2).max(axis=1)
+    )
+    windows = windows[(n_active == 2) | (n_active == 3)][:N_COMPOSITE]
+    found = {one: None for window in windows for one in list_subsequences(every, window)}
+    features = count_subsequences(every, windows, list(found))
+    kernel = SubsequenceKernel(max_length=3, conjunctions=conjunctions, **options)
+    values = kernel(windows)
+    return float(np.abs(values - features @ features.T).max() / np.abs(features @ features.T).max())
