@@ -135,6 +135,8 @@ LABELERS = [
         "StructuredSVM-slack",
         seqlab.StructuredSVM(rescaling="slack", solver="n-slack", tol=0.05, random_state=0),
     ),
+    Entry("StructHKL", seqlab.StructHKL(tol=0.02), weight_is_repetition=False),
+    Entry("StructHKL-shared", seqlab.StructHKL(rho=2.0, label_wise=False, tol=0.02)),
     Entry(
         "StructuredSVM-subsequences",
         seqlab.StructuredSVM(

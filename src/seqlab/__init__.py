@@ -35,6 +35,7 @@ _MODULE_OF_NAME = {
     "SequenceVectorizer": "seqlab.features.vectorizer",
     "SequentialOutputCode": "seqlab.meta.output_code",
     "StackedSequentialLearner": "seqlab.meta.stacked",
+    "StructHKL": "seqlab.relational.hkl",
     "StructuredPerceptron": "seqlab.models.perceptron",
     "StructuredSVM": "seqlab.models.structured_svm",
     "SubsequenceKernel": "seqlab.kernels",
@@ -58,6 +59,7 @@ _SUBPACKAGES = frozenset(
         "optim",
         "papers",
         "persistence",
+        "relational",
         "structures",
     }
 )

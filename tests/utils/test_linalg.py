@@ -20,3 +20,10 @@ def test_products_equal_those_of_numpy(shape):
     assert_allclose(matmul(np.asfortranarray(a), b), a @ b, rtol=1e-12, atol=1e-12)
     right = random.normal(size=(n, m))
     assert_allclose(transposed_matmul(a, right), a.T @ right, rtol=1e-12, atol=1e-12)
+
+
+def test_products_accept_transposed_arrays():
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(5, 7)), random.normal(size=(3, 7))
+    np.testing.assert_allclose(matmul(a, b.T), a @ b.T)
+    np.testing.assert_allclose(transposed_matmul(a.T, b.T), a @ b.T)

@@ -73,7 +73,7 @@ class Bundle:
         """Solve the dual over the planes to a relative gap of ``tol``; set ``w`` and ``dual``."""
         order = np.argsort(self._sample, kind="stable")
         bounds = np.searchsorted(self._sample[order], np.arange(self.C.size + 1))
-        _solve(self._gram, self._loss, order, bounds, self._alpha, tol, max_steps)
+        solve_plane_dual(self._gram, self._loss, order, bounds, self._alpha, tol, 0.0, max_steps)
         self._alpha[self._alpha < 0.0] = 0.0
         self.w = np.zeros(self.w.size)
         for weight, psi in zip(self._alpha, self._psi, strict=True):
@@ -97,15 +97,21 @@ class Bundle:
 
 
 @njit(nogil=True, cache=True)
-def _solve(
+def solve_plane_dual(
     gram: Vector,
     loss: Vector,
     order: NDArray[np.int64],
     bounds: NDArray[np.int64],
     alpha: Vector,
     tol: float,
+    accuracy: float,
     max_steps: int,
 ) -> None:
+    """Solve the dual over planes with Gram matrix ``gram``; ``alpha`` is the start, and changed in place.
+
+    The planes of sample ``i`` are ``order[bounds[i]:bounds[i + 1]]``; the sum of their weights stays the
+    same. The steps end if the gap is at most ``accuracy``, or ``tol`` times the dual objective.
+    """
     n_planes = loss.size
     gradient = loss.copy()
     for k in range(n_planes):
@@ -118,6 +124,7 @@ def _solve(
         dual = 0.0
         for k in range(n_planes):
             dual += 0.5 * alpha[k] * (gradient[k] + loss[k])
+        goal = max(tol * max(abs(dual), 1e-300), accuracy)
         for sample in range(bounds.size - 1):
             inner = 0
             while True:
@@ -137,7 +144,7 @@ def _solve(
                     gap += violation
                 if down < 0 or up == down or gradient[up] <= gradient[down]:
                     break
-                if inner >= 20 or violation <= 0.1 * tol * max(abs(dual), 1e-300):
+                if inner >= 20 or violation <= 0.1 * goal:
                     break
                 curvature = gram[up, up] + gram[down, down] - 2.0 * gram[up, down]
                 step = alpha[down]
@@ -149,5 +156,5 @@ def _solve(
                     gradient[j] -= step * (gram[up, j] - gram[down, j])
                 inner += 1
                 steps += 1
-        if gap <= tol * max(abs(dual), 1e-300):
+        if gap <= goal:
             return

@@ -50,6 +50,7 @@ SAVED_TYPES = {
     "SequentialOutputCode": "seqlab.meta.output_code.SequentialOutputCode",
     "StackedSequentialLearner": "seqlab.meta.stacked.StackedSequentialLearner",
     "StepPosteriors": "seqlab.models._posteriors.StepPosteriors",
+    "StructHKL": "seqlab.relational.hkl.struct_hkl.StructHKL",
     "StructuredPerceptron": "seqlab.models.perceptron.StructuredPerceptron",
     "StructuredSVM": "seqlab.models.structured_svm.StructuredSVM",
     "SubsequenceKernel": "seqlab.kernels.subsequence.SubsequenceKernel",

@@ -85,4 +85,5 @@ def transposed_matmul(a: Vector, b: Vector) -> Vector:
 def _pad_columns(b: Vector) -> Vector:
     """Return ``b`` with as many columns of zeros as vector registers need; itself if it needs none."""
     n_missing = -b.shape[1] % WIDTH_MULTIPLE
-    return np.pad(b, ((0, 0), (0, n_missing))) if n_missing else np.ascontiguousarray(b)
+    b = np.ascontiguousarray(b)  # np.pad would keep the order of a transposed array
+    return np.pad(b, ((0, 0), (0, n_missing))) if n_missing else b

@@ -1,0 +1,1 @@
+"""Relational features: conjunctions, mined patterns and what learners find with them."""

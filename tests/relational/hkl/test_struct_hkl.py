@@ -1,0 +1,110 @@
+"""StructHKL against brute force over all nodes and labelings, and what it says about itself."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from tests.relational.hkl.lattice_oracle import Problem
+
+from seqlab import StructHKL, StructuredSVM
+from seqlab.data.errors import InputError
+
+
+def make_chains(n_inputs, n_labels=2, n=6, n_steps=3):
+    """Return chains whose labels depend on the conjunction of the first two inputs, with some noise."""
+    random = np.random.default_rng(n_inputs)
+    X = [(random.random((n_steps, n_inputs)) < 0.6).astype(float) for _ in range(n)]
+    y = [(x[:, 0] * x[:, 1] + (x[:, -1] if n_labels > 2 else 0)).astype(int) for x in X]
+    y[0][0] = 1 - y[0][0] % 2
+    return X, y
+
+
+def primal(problem, model):
+    """Return the exact objective of a fitted model, by enumeration."""
+    table = np.zeros((len(problem.nodes), problem.n_labels))
+    for k, node in enumerate(model.conjunctions_):
+        table[problem.nodes.index(node)] = model.conjunction_coef_[:, k]
+    arcs = [model.transitions_.ravel(), model.start_, model.end_]
+    return problem.objective(np.concatenate([table.ravel(), *arcs]))
+
+
+@pytest.mark.parametrize(
+    ("n_inputs", "rho", "label_wise", "n_labels", "n_iter"),
+    [(2, 2.0, True, 2, 30), (3, 1.5, False, 3, 25), (4, 1.3, True, 2, 25)],
+)
+def test_equals_brute_force(n_inputs, rho, label_wise, n_labels, n_iter):
+    X, y = make_chains(n_inputs, n_labels, n=5, n_steps=2 if n_labels > 2 else 3)
+    problem = Problem(X, y, n_labels, C=3.0, a=1.5, rho=rho, label_wise=label_wise)
+    _, lowest = problem.solve(n_iter)
+    model = StructHKL(C=3.0, rho=rho, length_penalty=1.5, label_wise=label_wise, tol=1e-4)
+    model.fit(X, y)
+    assert model.converged_
+    assert model.objective_ - model.history_["gap"][-1] <= lowest * (
+        1 + 1e-9
+    )  # the certificate holds
+    assert lowest <= model.objective_ * (1 + 1e-3)  # the fixed-point method stops a little above
+    assert primal(problem, model) <= model.objective_ * (
+        1 + 1e-4
+    )  # as stored, rarely used nodes dropped
+    assert any(len(node) == 2 for node in model.conjunctions_)
+
+
+def test_selected_conjunctions_contain_their_parts():
+    X, y = make_chains(4, n=20)
+    model = StructHKL(C=20.0, length_penalty=1.2, tol=1e-3).fit(X, y)
+    assert max(map(len, model.conjunctions_)) >= 2
+    for flags in model.is_selected_:
+        chosen = {node for node, used in zip(model.conjunctions_, flags, strict=True) if used}
+        for node in chosen:
+            for size in range(len(node)):
+                assert chosen.issuperset(combinations(node, size))
+    assert not model.conjunction_coef_[~model.is_selected_].any()
+
+
+def test_margin_and_slack_rescaling_differ_and_both_reach_the_tolerance():
+    X, y = make_chains(3, n=8)
+    margin = StructHKL(C=1.0, tol=1e-3).fit(X, y)
+    slack = StructHKL(C=1.0, tol=1e-3, rescaling="slack").fit(X, y)
+    for model in (margin, slack):
+        assert model.converged_
+        assert model.history_["gap"][-1] <= 1e-3 * model.objective_
+    assert abs(margin.objective_ - slack.objective_) > 1e-3
+    with pytest.raises(InputError, match="class_weight"):
+        StructHKL(rescaling="slack", class_weight="balanced").fit(X, y)
+
+
+def test_finds_a_conjunction_that_single_inputs_cannot_express():
+    random = np.random.default_rng(0)
+    X = [(random.random((30, 6)) < 0.5).astype(float) for _ in range(6)]
+    y = [np.where((x[:, 1] > 0) & (x[:, 4] > 0), "both", "none") for x in X]
+    model = StructHKL(C=10.0).fit(X[:4], y[:4])
+    strongest = model.rules_[0]
+    pairs = {rule.conditions for rule in model.rules_ if len(rule.conditions) > 1}
+    assert pairs == {("x1", "x4")}
+    assert model.score(X[4:], y[4:]) > 0.95
+    assert "if x1 and x4" in model.describe()
+    assert model.describe(1) == str(strongest)
+
+
+def test_without_conjunctions_it_is_a_chain_of_biases():
+    X, y = make_chains(3, n=10)
+    model = StructHKL(max_length=0, rho=2.0, C=0.5, label_wise=False, tol=1e-6).fit(X, y)
+    assert model.conjunctions_ == [()]
+    # One node: Omega is the 2-norm of the biases, as in a structural SVM with one constant feature.
+    constant = [np.ones((len(x), 1)) for x in X]
+    svm = StructuredSVM(C=0.5, tol=1e-8, random_state=0).fit(constant, y)
+    assert model.objective_ == pytest.approx(svm.objective_, rel=1e-5)
+
+
+def test_names_the_limit_that_ended_the_search():
+    X, y = make_chains(4, n=20)
+    with pytest.warns(ConvergenceWarning, match="max_nodes=10"):
+        StructHKL(C=50.0, length_penalty=1.01, max_nodes=10, tol=1e-3).fit(X, y)
+
+
+def test_repeated_steps_cost_nothing_and_change_nothing():
+    X, y = make_chains(3, n=6)
+    once = StructHKL(C=2.0, tol=1e-4).fit(X, y)
+    twice = StructHKL(C=1.0, tol=1e-4).fit(X * 2, y * 2)
+    assert twice.objective_ == pytest.approx(once.objective_, rel=2e-4)
