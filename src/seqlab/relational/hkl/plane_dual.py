@@ -2,8 +2,8 @@
 
 A plane is the sum over the sequences of a group of the differences between the gold labeling and another
 one. Its emission part is a table of counts per distinct step and label, which does not depend on the active
-nodes or on ``gamma``: all planes stay valid when those change. With ``h = sum_k alpha_k p_k`` for the active nodes,
-``q_w = |h_w|^2`` and ``h_T`` for the transitions the dual is
+nodes or on ``gamma``: all planes stay valid when those change. With ``h = sum_k alpha_k p_k`` for the active
+nodes, ``q_w = |h_w|^2`` and ``h_T`` for the transitions the dual is
 
     max  sum_k alpha_k l_k - |h_T|^2 / 2 - Phi(gamma, q) / 2,    alpha >= 0, sum of the alpha of a group = 1.
 

@@ -108,7 +108,8 @@ class StructHKL(ChainLabeler):
     -----
     An input is on if its value is positive. Equal steps are merged: the cost depends on the number of
     distinct steps U. A step of mirror descent takes one Viterbi search per new cutting plane, and O(K^2 W)
-    operations for K planes and W active conjunctions; a check of the sufficient condition O(U^2) for each candidate.
+    operations for K planes and W active conjunctions; a check of the sufficient condition O(U^2) for each
+    candidate.
 
     References
     ----------
