@@ -29,6 +29,7 @@ _MODULE_OF_NAME = {
     "M3N": "seqlab.models.m3n",
     "MEMM": "seqlab.models.combinators",
     "ModelFileError": "seqlab.persistence",
+    "PatternHKL": "seqlab.relational.pattern_hkl",
     "PhraseInference": "seqlab.models.phrases",
     "ProjectionMarkovModel": "seqlab.models.combinators",
     "SNoW": "seqlab.models.classifiers",

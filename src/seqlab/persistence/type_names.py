@@ -39,6 +39,7 @@ SAVED_TYPES = {
     "MEMM": "seqlab.models.combinators.memm.MEMM",
     "Mask": "seqlab.inference.scores.Mask",
     "MultinomialEmissions": "seqlab.models.hmm._discrete_emissions.MultinomialEmissions",
+    "PatternHKL": "seqlab.relational.pattern_hkl.PatternHKL",
     "PhraseInference": "seqlab.models.phrases.phrase_inference.PhraseInference",
     "ProjectionMarkovModel": "seqlab.models.combinators.pmm.ProjectionMarkovModel",
     "Projections": "seqlab.models.combinators._projections.Projections",

@@ -121,9 +121,10 @@ class StructHKL(ChainLabeler):
     Examples
     --------
     >>> from seqlab import StructHKL
-    >>> X = [[["door"], ["door", "light"], ["light"], ["door", "light"], ["door"]]] * 4
-    >>> y = [["idle", "enter", "idle", "enter", "idle"]] * 4
-    >>> model = StructHKL(C=10).fit(X, y)
+    >>> both, door, light = ["door", "light"], ["door"], ["light"]
+    >>> X = [[door, both, both, light, [], door, light, both], [both, light, light, both, both, door, []]]
+    >>> y = [["enter" if step == both else "idle" for step in steps] for steps in X]
+    >>> model = StructHKL(C=10, boundary=False).fit(X, y)
     >>> model.predict([[["light"], ["door"], ["door", "light"]]])
     [array(['idle', 'idle', 'enter'], dtype='<U5')]
     >>> [rule.conditions for rule in model.rules_ if len(rule.conditions) == 2]

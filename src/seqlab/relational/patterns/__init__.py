@@ -1,0 +1,16 @@
+"""Relational patterns: conjunctions of literals in a window around a step, found by level-wise search."""
+
+from seqlab.relational.patterns.language import PatternLanguage
+from seqlab.relational.patterns.matching import match_patterns
+from seqlab.relational.patterns.mining import MinedPattern, PatternBudgetWarning, mine_patterns
+from seqlab.relational.patterns.pattern import Literal, Pattern
+
+__all__ = [
+    "Literal",
+    "MinedPattern",
+    "Pattern",
+    "PatternBudgetWarning",
+    "PatternLanguage",
+    "match_patterns",
+    "mine_patterns",
+]

@@ -1,0 +1,146 @@
+"""Where patterns hold: bit sets over the steps, one bit per pivot.
+
+The ground literals of a column at distance ``d`` are the bits of the column, shifted by ``d`` within each
+sequence. A conjunction is an AND, a support an AND with a count of bits. A pattern with variables has a bit
+set for each substitution that occurs; it holds where one of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from seqlab.data.atoms import Atom
+from seqlab.relational.patterns.pattern import Literal, Pattern, Term, unify
+
+Bits = NDArray[np.uint64]
+Bindings = dict[tuple[Term, ...], Bits]  # values of the variables 0, 1, ... -> steps
+
+
+class BitColumns:
+    """Bit sets of the columns of a binary matrix.
+
+    Parameters
+    ----------
+    matrix : array or sparse matrix of shape (n_steps, n_columns)
+        A column is on if its entry is positive.
+    offsets : int array of shape (n_sequences + 1,)
+    atoms : sequence of Atom
+        One per column.
+    """
+
+    def __init__(self, matrix: Any, offsets: NDArray[np.int64], atoms: Sequence[Atom]) -> None:
+        csc = sp.csc_matrix(matrix)
+        self.n_steps = csc.shape[0]
+        self.offsets, self.atoms = offsets, list(atoms)
+        self._steps = [
+            csc.indices[a:b][csc.data[a:b] > 0.0].astype(np.int64)
+            for a, b in zip(csc.indptr, csc.indptr[1:], strict=False)
+        ]
+        self._sequence = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        self._columns_of: dict[tuple[str, int], list[int]] = {}
+        for k, atom in enumerate(self.atoms):
+            self._columns_of.setdefault((atom.predicate, len(atom.arguments)), []).append(k)
+        self._cache: dict[tuple[int, int], Bits] = {}
+
+    def column(self, k: int, offset: int) -> Bits:
+        """Return the pivots ``t`` for which column ``k`` is on at ``t + offset``, in the same sequence."""
+        bits = self._cache.get((k, offset))
+        if bits is None:
+            pivots = self._steps[k] - offset
+            inside = (pivots >= 0) & (pivots < self.n_steps)
+            at, pivots = self._steps[k][inside], pivots[inside]
+            pivots = pivots[self._sequence[at] == self._sequence[pivots]]
+            flags = np.zeros(-(-self.n_steps // 64) * 64, dtype=bool)
+            flags[pivots] = True
+            bits = np.packbits(flags, bitorder="little").view(np.uint64)
+            self._cache[k, offset] = bits
+        return bits
+
+    def extend(self, bindings: Bindings, literal: Literal) -> Bindings:
+        """Return the bindings of a pattern with one more literal; variables are numbered in order."""
+        out: dict[tuple[Term, ...], Bits] = {}
+        columns = self._columns_of.get((literal.predicate, len(literal.arguments)), [])
+        for values, bits in bindings.items():
+            mapping = dict(enumerate(values))
+            for k in columns:
+                atom = self.atoms[k]
+                target = Literal(literal.offset, atom.predicate, atom.arguments)
+                extended = unify(literal, target, mapping)
+                if extended is None:
+                    continue
+                both = bits & self.column(k, literal.offset)
+                if both.any():
+                    key = tuple(extended[name] for name in range(len(extended)))
+                    out[key] = both if key not in out else out[key] | both
+        return out
+
+    def everywhere(self) -> Bindings:
+        """Return the binding of the empty pattern, which holds at every step."""
+        flags = np.zeros(-(-self.n_steps // 64) * 64, dtype=bool)
+        flags[: self.n_steps] = True
+        return {(): np.packbits(flags, bitorder="little").view(np.uint64)}
+
+    def union(self, bindings: Bindings) -> Bits:
+        """Return the pivots at which some binding holds."""
+        if not bindings:
+            return np.zeros(-(-self.n_steps // 64), dtype=np.uint64)
+        return np.bitwise_or.reduce(np.array(list(bindings.values())))
+
+    def match(self, pattern: Pattern) -> Bits:
+        """Return the pivots at which a pattern holds."""
+        bindings = self.everywhere()
+        for literal in order_literals(pattern):
+            bindings = self.extend(bindings, literal)
+        return self.union(bindings)
+
+    def unpack(self, bits: Bits) -> NDArray[np.bool_]:
+        """Return bits as a boolean array of shape (n_steps,)."""
+        return np.unpackbits(bits.view(np.uint8), bitorder="little")[: self.n_steps].astype(bool)
+
+    def count(self, bits: Bits) -> int:
+        """Return the number of pivots."""
+        return int(np.bitwise_count(bits).sum())
+
+    def count_sequences(self, bits: Bits) -> int:
+        """Return the number of sequences with at least one pivot."""
+        return int(np.unique(self._sequence[self.unpack(bits)]).size)
+
+
+def order_literals(pattern: Pattern) -> list[Literal]:
+    """Return the literals with the variables numbered in the order of their first use."""
+    names: dict[int, Term] = {}
+    for literal in pattern:
+        for term in literal.arguments:
+            if isinstance(term, int):
+                names.setdefault(term, len(names))
+    return [literal.substitute(names) for literal in pattern]
+
+
+def match_patterns(
+    patterns: Sequence[Pattern], matrix: Any, offsets: NDArray[np.int64], atoms: Sequence[Atom]
+) -> sp.csr_matrix:
+    """Return a column of zeros and ones for each pattern.
+
+    Parameters
+    ----------
+    patterns : sequence of Pattern
+    matrix : array or sparse matrix of shape (n_steps, n_columns)
+    offsets : int array of shape (n_sequences + 1,)
+    atoms : sequence of Atom
+        One per column of the matrix.
+
+    Returns
+    -------
+    CSR matrix of shape (n_steps, n_patterns)
+    """
+    bits = BitColumns(matrix, offsets, atoms)
+    steps = [np.flatnonzero(bits.unpack(bits.match(pattern))) for pattern in patterns]
+    indptr = np.concatenate([[0], np.cumsum([one.size for one in steps])])
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *steps])
+    shape = (bits.n_steps, len(patterns))
+    return sp.csc_matrix((np.ones(indices.size), indices, indptr), shape).tocsr()
