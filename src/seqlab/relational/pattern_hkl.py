@@ -19,13 +19,13 @@ from seqlab.data.symbolic import name_atoms
 from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.relational.hkl import StructHKL
 from seqlab.relational.patterns import (
+    BitColumns,
     Literal,
     Pattern,
     PatternLanguage,
     match_patterns,
     mine_patterns,
 )
-from seqlab.relational.patterns.matching import BitColumns
 
 
 class PatternHKL(StructHKL):
