@@ -110,6 +110,11 @@ LABELERS = [
         seqlab.LinearChainCRF(c2=0.5, tol=1e-10, class_weight="balanced"),
         parallel=("fit", "predict"),
     ),
+    Entry(
+        "RelationalBoostedCRF",
+        seqlab.RelationalBoostedCRF(max_iter=5, max_leaf_nodes=5),
+        parallel=("fit", "predict"),
+    ),
     Entry("StructuredPerceptron", seqlab.StructuredPerceptron(max_iter=5, random_state=0)),
     Entry(
         "StructuredPerceptron-beam",

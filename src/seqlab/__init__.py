@@ -32,6 +32,7 @@ _MODULE_OF_NAME = {
     "PatternHKL": "seqlab.relational.pattern_hkl",
     "PhraseInference": "seqlab.models.phrases",
     "ProjectionMarkovModel": "seqlab.models.combinators",
+    "RelationalBoostedCRF": "seqlab.relational.trees.boosted_crf",
     "SNoW": "seqlab.models.classifiers",
     "SequenceVectorizer": "seqlab.features.vectorizer",
     "SequentialOutputCode": "seqlab.meta.output_code",

@@ -17,7 +17,13 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, beam, beam_marginals, marginals, viterbi
 from seqlab.learning import FitProgress, FitResult, TrainingData
-from seqlab.learning.boosting import BinnedRows, Boosting, FeatureTreeGrower, TreeEnsemble
+from seqlab.learning.boosting import (
+    BinnedRows,
+    Boosting,
+    FeatureTreeGrower,
+    TreeEnsemble,
+    TreeGrower,
+)
 from seqlab.learning.boosting.binned import take_rows, unique_rows
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
@@ -228,10 +234,9 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
             raise InputError("a model of order 0 has no beam: set beam_width=None or order=1")
         structure = ChainStructure.without_weights(data.X.n_features, data.n_labels)
         bound = structure.bind(data.X, n_jobs=self.n_jobs)
-        rows = self._bin(data)
         newton = self.leaf_values == "newton"
-        grower = FeatureTreeGrower(
-            rows,
+        grower, store_rounds = self._new_grower(
+            data,
             max_leaf_nodes=self.max_leaf_nodes,
             l2=self.l2_regularization if newton else 0.0,
             max_value=MAX_LEAF_VALUE,
@@ -252,12 +257,23 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         )
 
         def store(n_rounds: int) -> None:
-            self.trees_ = TreeEnsemble.from_rounds(
-                learner.rounds[:n_rounds], rows.bins, data.n_labels, has_pairs=self.order == 1
-            )
+            store_rounds(learner.rounds[:n_rounds])
 
         # The number of rounds is a means of regularisation: no warning if max_iter is reached.
         return self._train(learner.states(), data, store, can_warn=False, unit="rounds")
+
+    def _new_grower(
+        self, data: TrainingData, **options: Any
+    ) -> tuple[TreeGrower, Callable[[list[Any]], None]]:
+        """Return a grower of trees, and a function that stores the trees of rounds."""
+        rows = self._bin(data)
+
+        def store(rounds: list[Any]) -> None:
+            self.trees_ = TreeEnsemble.from_rounds(
+                rounds, rows.bins, data.n_labels, has_pairs=self.order == 1
+            )
+
+        return FeatureTreeGrower(rows, **options), store
 
     def _bin(self, data: TrainingData) -> BinnedRows:
         """Return the distinct rows; fits on the same X share them."""
@@ -286,12 +302,17 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         return np.unique(given).tolist()
 
     def _check_state(self) -> None:
+        super()._check_state()
         if hasattr(self, "trees_"):
             trees = self.trees_
             if not isinstance(trees, TreeEnsemble):
                 raise InputError("trees_ is not a TreeEnsemble")
-            if (trees.n_labels, trees.n_features) != (self.classes_.size, self.n_features_in_):
+            if (trees.n_labels, trees.n_features) != (self.classes_.size, self._n_tree_features()):
                 raise InputError("trees_ has other numbers of labels or features than the model")
+
+    def _n_tree_features(self) -> int:
+        """Return the number of features that trees may test."""
+        return self.n_features_in_
 
     def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         part = sp.csr_matrix(block.matrix[block.steps])

@@ -12,6 +12,7 @@ from __future__ import annotations
 from seqlab.persistence.errors import ModelFileError
 
 SAVED_TYPES = {
+    "AtomVectorizer": "seqlab.relational.trees.atom_vectorizer.AtomVectorizer",
     "BernoulliEmissions": "seqlab.models.hmm._discrete_emissions.BernoulliEmissions",
     "BoostedCRF": "seqlab.models.boosted_crf.BoostedCRF",
     "BracketFeatures": "seqlab.features.brackets.BracketFeatures",
@@ -43,6 +44,8 @@ SAVED_TYPES = {
     "PhraseInference": "seqlab.models.phrases.phrase_inference.PhraseInference",
     "ProjectionMarkovModel": "seqlab.models.combinators.pmm.ProjectionMarkovModel",
     "Projections": "seqlab.models.combinators._projections.Projections",
+    "QuerySet": "seqlab.relational.trees.query_set.QuerySet",
+    "RelationalBoostedCRF": "seqlab.relational.trees.boosted_crf.RelationalBoostedCRF",
     "Requires": "seqlab.inference.phrases.constraints.Requires",
     "SNoW": "seqlab.models.classifiers.snow.SNoW",
     "SequenceUnion": "seqlab.features.union.SequenceUnion",

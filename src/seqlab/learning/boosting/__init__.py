@@ -4,13 +4,23 @@ from seqlab.learning.boosting.binned import BinnedRows, Bins
 from seqlab.learning.boosting.boosting import Boosting
 from seqlab.learning.boosting.ensemble import TreeEnsemble
 from seqlab.learning.boosting.growers import FeatureTreeGrower, GrownTree, TreeGrower
+from seqlab.learning.boosting.languages import (
+    DescribedTree,
+    LanguageTreeGrower,
+    NodeTests,
+    TreeLanguage,
+)
 
 __all__ = [
     "BinnedRows",
     "Bins",
     "Boosting",
+    "DescribedTree",
     "FeatureTreeGrower",
     "GrownTree",
+    "LanguageTreeGrower",
+    "NodeTests",
     "TreeEnsemble",
     "TreeGrower",
+    "TreeLanguage",
 ]

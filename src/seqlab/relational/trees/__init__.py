@@ -1,0 +1,1 @@
+"""Relational regression trees: queries with variables as tests."""
