@@ -73,8 +73,7 @@ def model():
         x[:, 2] = 1.0
         earlier = np.concatenate([[0, 0], x[:-2, 0]])
         y.append(np.where(earlier > 0, "b", "a"))
-    names = ["door", "tap", "any"]
-    X = Sequences(np.concatenate(X), np.arange(13) * 12, feature_names=names)
+    X = Sequences(np.concatenate(X), np.arange(13) * 12)
     kernel = SubsequenceKernel(2, 0.8, window=(2, 0))
     return StructuredSVM(C=10, kernel=kernel, solver="1-slack", tol=1e-4).fit(X, y), X
 
@@ -92,13 +91,17 @@ def test_reasons_sum_to_the_difference_of_two_scores(model):
         difference = scores[step, 1] - scores[step, 0]
         # Without transitions, max-marginals of two labels differ by the difference of their scores.
         assert total == pytest.approx(difference, abs=1e-8)
-        assert len(explain_subsequences(svm, X[0], step, n=3)) <= 3
+    few = explain_subsequences(svm, X[0], -1, n=3, names=["door", "tap", "any"])
+    assert len(few) == 3
+    assert all("[" in one.subsequence and "x0" not in one.subsequence for one in few)
 
 
 def test_wrong_questions_are_refused(model):
     svm, X = model
     with pytest.raises(InputError, match="has no label 'c'"):
         explain_subsequences(svm, X[0], 0, "c")
+    with pytest.raises(InputError, match="there are 2 names but 3 features"):
+        explain_subsequences(svm, X[0], 0, names=["door", "tap"])
     with pytest.raises(InputError, match="step is 12, but the sequence has 12 steps"):
         explain_subsequences(svm, X[0], 12)
     linear = StructuredSVM().fit(X[:2], [np.repeat(["a", "b"], 6)] * 2)

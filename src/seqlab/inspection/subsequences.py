@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from seqlab.data.errors import InputError
@@ -33,7 +34,14 @@ class SubsequenceReason(NamedTuple):
 
 
 def explain_subsequences(
-    model: Any, x: Any, step: int, label: Any = None, *, versus: Any = None, n: int = 10
+    model: Any,
+    x: Any,
+    step: int,
+    label: Any = None,
+    *,
+    versus: Any = None,
+    n: int = 10,
+    names: Sequence[str] | None = None,
 ) -> list[SubsequenceReason]:
     """Return the subsequences around a step that contribute most to the score of a label.
 
@@ -54,6 +62,8 @@ def explain_subsequences(
         mean over all labels.
     n : int, default=10
         Number of subsequences.
+    names : sequence of str, optional
+        Names of the features, if the model does not know them; ``x0``, ``x1``, ... by default.
 
     Returns
     -------
@@ -87,10 +97,12 @@ def explain_subsequences(
         coefs = coefs - model.dual_coef_[:, _position(classes, versus)]
     window = _window(kernel, sequences, step)
     parts = explain_score(kernel, window, model.support_steps_, coefs)
-    names = feature_names(model)
+    texts = feature_names(model) if names is None else names
+    if texts is not None and len(texts) != sequences.n_features:
+        raise InputError(f"there are {len(texts)} names but {sequences.n_features} features")
     return [
         SubsequenceReason(
-            part.subsequence.to_text(names), part.contribution, part.value, part.weight
+            part.subsequence.to_text(texts), part.contribution, part.value, part.weight
         )
         for part in parts[:n]
     ]

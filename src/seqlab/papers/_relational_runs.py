@@ -22,6 +22,7 @@ from seqlab.models.crf import LinearChainCRF
 from seqlab.models.hmm import HMM
 from seqlab.models.structured_svm import StructuredSVM
 
+Floats = NDArray[np.float64]
 N_PARTS = 4
 N_SLICES_COMPILED = 50
 N_COMPOSITE = 20  # windows whose composite features are listed
@@ -38,14 +39,19 @@ class System(NamedTuple):
     make : function
         Returns the unfitted labeler.
     grid : dict
-        Parameters chosen by cross-validation over the training days.
+        One parameter and its values, from the strongest regularisation to the weakest. It is chosen by
+        cross-validation over the training days.
     has_constant : bool
         Whether every slice has a feature that is always on.
+    takes_best : bool
+        Choose the value with the best accuracy; otherwise the first one whose accuracy is at most one
+        standard error below it.
     """
 
     make: Callable[[], Any]
     grid: dict[str, list[Any]] = {}
     has_constant: bool = False
+    takes_best: bool = False
 
 
 def _svm(**options: Any) -> Any:
@@ -65,6 +71,9 @@ SYSTEMS: dict[str, System] = {
     "subseqsvm": System(partial(_subsequence_svm, "pivot"), SEARCH_C, has_constant=True),
     "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), SEARCH_C, has_constant=True),
     "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), SEARCH_C, has_constant=True),
+}
+SYSTEMS |= {
+    f"{name}-best": SYSTEMS[name]._replace(takes_best=True) for name in ("structsvm", "subseqsvm")
 }
 """The systems of the tables, by name. Further ones are one line each."""
 
@@ -120,7 +129,7 @@ def run(protocol: str, coding: str, name: str, fold: int) -> Run:
     train = training_days(protocol, len(X))[fold]
     test = [day for day in range(len(X)) if day not in train]
     X_train, y_train = [X[day] for day in train], [y[day] for day in train]
-    chosen = _choose(system, X_train, y_train)
+    chosen = _choose(protocol, coding, name, fold)
     model = system.make().set_params(**chosen)
     _compile(system, X_train, y_train)
     with warnings.catch_warnings():
@@ -134,13 +143,32 @@ def run(protocol: str, coding: str, name: str, fold: int) -> Run:
     return Run(*score(gold, predicted), seconds, details)
 
 
-def _choose(system: System, X: list[Any], y: list[Any]) -> dict[str, Any]:
-    """Return the parameters with the best accuracy on left-out training days."""
+@cache
+def search(protocol: str, coding: str, name: str, fold: int) -> Floats:
+    """Return the accuracies of the values of the grid (rows) on left-out training days (columns)."""
+    system = SYSTEMS[name]
+    X, y = load_home(coding, system.has_constant)
+    train = training_days(protocol, len(X))[fold]
+    splits = KFold(len(train))
+    found = GridSearchCV(system.make(), system.grid, cv=splits, refit=False)
+    found.fit([X[day] for day in train], [y[day] for day in train])
+    scores = [found.cv_results_[f"split{k}_test_score"] for k in range(len(train))]
+    return np.array(scores, dtype=np.float64).T
+
+
+def _choose(protocol: str, coding: str, name: str, fold: int) -> dict[str, Any]:
+    """Return the parameters chosen on the training days."""
+    system = SYSTEMS[name]
     if not system.grid:
         return {}
-    search = GridSearchCV(system.make(), system.grid, cv=KFold(len(X)), refit=False)
-    search.fit(X, y)
-    return dict(search.best_params_)
+    scores = search(protocol, coding, name.removesuffix("-best"), fold)
+    means = scores.mean(axis=1)
+    best = int(means.argmax())
+    if not system.takes_best:
+        error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+        best = int(np.argmax(means >= means[best] - error))
+    ((parameter, values),) = system.grid.items()
+    return {parameter: values[best]}
 
 
 def _compile(system: System, X: list[Any], y: list[Any]) -> None:
