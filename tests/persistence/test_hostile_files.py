@@ -207,11 +207,13 @@ class TestCurrentFormat:
         assert_refused(path, "number of bytes in the description")
 
     def test_compressed_arrays(self, path):
-        array = npy_of(np.zeros(2**20))
-        root = {"array": ["<f8", "float64", [2**20]]}
+        array = npy_of(np.zeros(9 * 2**20))
+        root = {"array": ["<f8", "float64", [9 * 2**20]]}
         self.write(path, root, ("float64.npy", array), compression=zipfile.ZIP_DEFLATED)
-        assert_refused(path, "not stored as seqlab stores it")
+        assert_refused(path, "would unpack to 75,")
         assert_refused(path, "number of bytes", limits=Limits(n_bytes=2**20))
+        self.write(path, root, ("float64.npy", array), compression=zipfile.ZIP_BZIP2)
+        assert_refused(path, "not stored as seqlab stores it")
 
     @pytest.mark.parametrize(
         "root",

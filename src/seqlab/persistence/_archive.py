@@ -10,6 +10,7 @@ import io
 import json
 import math
 import struct
+import zlib
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -29,6 +30,13 @@ _FORMAT = "seqlab-model"
 # sparse matrices, versions 1 and 2 the module paths of seqlab's types instead of stable names.
 VERSION = 4
 _CHUNK = 1 << 20
+# A member is compressed if a sample of it shrinks below this share. Weights often do not.
+_WORTHWHILE = 0.75
+_SAMPLE = 1 << 16
+# Unpacked, the members of a file take at most this many bytes, or this many times the size of the file: a
+# small file cannot fill the memory.
+_MAX_UNPACKED = 1 << 26
+_MAX_RATIO = 20
 # Members get the same date, so that the same model gives the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -38,16 +46,43 @@ def write_archive(
 ) -> bytes:
     """Return the content of a model file."""
     about = {"format": _FORMAT, "version": VERSION, "seqlab": seqlab.__version__, **header}
+    text = json.dumps(about, separators=(",", ":")).encode()
+    packed = {name for name, array in arrays.items() if _is_compressible(array)}
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    content = _write_archive(text, arrays, foreign, packed)
+    if (
+        packed and n_bytes > max(_MAX_UNPACKED, _MAX_RATIO * len(content)) // 2
+    ):  # `load` would reject it
+        content = _write_archive(text, arrays, foreign, set())
+    return content
+
+
+def _write_archive(
+    text: bytes, arrays: dict[str, NDArray[Any]], foreign: bytes | None, packed: set[str]
+) -> bytes:
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", compression=ZIP_STORED) as archive:
-        text = json.dumps(about, separators=(",", ":")).encode()
         archive.writestr(_info(HEADER, ZIP_DEFLATED), text, compresslevel=6)
         for name, array in arrays.items():
+            if name in packed:
+                content = io.BytesIO()
+                np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
+                info = _info(name, ZIP_DEFLATED)
+                archive.writestr(info, content.getbuffer(), compresslevel=1)
+                continue
             with archive.open(_info(name), "w", force_zip64=array.nbytes > 2**31) as stream:
                 np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
         if foreign is not None:
             archive.writestr(_info(FOREIGN), foreign)
     return buffer.getvalue()
+
+
+def _is_compressible(array: NDArray[Any]) -> bool:
+    """Return whether the beginning and the middle of an array shrink enough."""
+    content = array.view(np.uint8)
+    middle = content.size // 2
+    sample = bytes(content[:_SAMPLE]) + bytes(content[middle : middle + _SAMPLE])
+    return len(zlib.compress(sample, 1)) < _WORTHWHILE * len(sample)
 
 
 def _info(name: str, compression: int = ZIP_STORED) -> ZipInfo:
@@ -136,8 +171,15 @@ def read_arrays(archive: ZipFile) -> dict[str, NDArray[Any]]:
     names = {member.filename for member in archive.infolist()} - {HEADER, FOREIGN}
     if not names <= set(MEMBERS):
         raise ModelFileError(f"the archive has an unknown member {min(names - set(MEMBERS))!r:.60}")
-    if any(archive.getinfo(name).compress_type != ZIP_STORED for name in names):
+    members = [archive.getinfo(name) for name in names]
+    if not {member.compress_type for member in members} <= {ZIP_STORED, ZIP_DEFLATED}:
         raise ModelFileError("the archive is not stored as seqlab stores it")
+    packed = sum(member.compress_size for member in members)
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > max(_MAX_UNPACKED, _MAX_RATIO * packed):
+        raise ModelFileError(
+            f"the arrays take {packed:,} bytes but would unpack to {unpacked:,}, which `save` never writes"
+        )
     return {name: _read_array(archive, name) for name in sorted(names)}
 
 
