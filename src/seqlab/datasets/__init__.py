@@ -14,6 +14,7 @@ from seqlab.datasets.hmm import make_hmm_sequences
 from seqlab.datasets.kasteren import fetch_kasteren
 from seqlab.datasets.nettalk import fetch_nettalk
 from seqlab.datasets.noise import NoisySequences, swap_steps
+from seqlab.datasets.object_use import load_object_use
 from seqlab.datasets.ocr_letters import fetch_ocr_letters
 from seqlab.datasets.partition import make_partition_sequences
 from seqlab.datasets.ptb_sample import fetch_ptb_sample
@@ -36,6 +37,7 @@ __all__ = [
     "get_data_home",
     "hmm_bayes_ceilings",
     "list_datasets",
+    "load_object_use",
     "make_addresses",
     "make_hmm_sequences",
     "make_partition_sequences",
