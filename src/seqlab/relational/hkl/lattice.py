@@ -66,13 +66,11 @@ class ActiveLattices:
         self.a, self.rho = float(a), rho
         n_inputs = inputs.shape[1]
         self.max_length = n_inputs if max_length is None else min(max_length, n_inputs)
-        as_numbers = inputs.astype(np.float64)
-        # Inputs that are on in both of two steps: all that the sums over descendants depend on.
-        self._overlap = np.rint(matmul(as_numbers, as_numbers.T)).astype(np.int64)
         used = np.flatnonzero(inputs.any(axis=0)).tolist() if self.max_length > 0 else []
         first: list[Node] = [(), *((b,) for b in used)]
         self.active: list[set[Node]] = [set(first) for _ in range(self.n_lattices)]
         self.nodes: list[Node] = []
+        self._rows_of: list[NDArray[np.int64]] = []  # where each node holds
         self._place: dict[Node, int] = {}
         self._update()
 
@@ -91,8 +89,11 @@ class ActiveLattices:
         for node in sorted(set().union(*self.active) - set(self._place), key=_by_length):
             self._place[node] = len(self.nodes)
             self.nodes.append(node)
-        columns = np.array([self.column(node) for node in self.nodes], dtype=np.float64)
-        self.columns = sp.csr_matrix(columns.T)  # (n_rows, n_nodes)
+            self._rows_of.append(np.flatnonzero(self.inputs[:, list(node)].all(axis=1)))
+        indptr = np.concatenate([[0], np.cumsum([rows.size for rows in self._rows_of])])
+        indices = np.concatenate(self._rows_of)
+        shape = (self.inputs.shape[0], len(self.nodes))
+        self.columns = sp.csc_matrix((np.ones(indices.size), indices, indptr), shape).tocsr()
         pairs = [
             (lattice, node)
             for lattice, active in enumerate(self.active)
@@ -111,11 +112,6 @@ class ActiveLattices:
         ancestors = sp.csr_matrix((np.ones(len(rows)), (rows, cols)), (len(pairs), len(pairs)))
         sizes = np.array([len(node) for _, node in pairs])
         self.norm = HierarchicalNorm(ancestors, self.a**sizes, self.rho)
-
-    def column(self, node: Node) -> NDArray[np.bool_]:
-        """Return the rows at which all inputs of a node are on."""
-        holds: NDArray[np.bool_] = np.logical_and.reduce(self.inputs[:, list(node)], axis=1)
-        return holds
 
     def add(self, chosen: list[Candidate]) -> None:
         """Make candidates active."""
@@ -162,20 +158,24 @@ class ActiveLattices:
         """
         found: list[Candidate] = []
         largest = max(len(node) for active in self.active for node in active)
+        support = np.flatnonzero(beta.any(axis=1))
+        inputs = self.inputs[support].astype(np.float64)
+        # Inputs that are on in both of two rows: all that the sums over descendants depend on.
+        overlap = np.rint(matmul(inputs, inputs.T)).astype(np.int64)
         kernels = [
-            descendant_kernel(self._overlap, size + 1, self.a, self.max_length)
+            descendant_kernel(overlap, size + 1, self.a, self.max_length)
             for size in range(min(largest + 1, self.max_length))
         ]
         for lattice, active in enumerate(self.active):
             labels = [lattice] if self.label_wise else list(range(self.n_labels))
-            rows = np.flatnonzero(beta[:, labels].any(axis=1))
-            own = beta[rows][:, labels]
-            products = matmul(own, own.T)
-            weighted = [kernel[np.ix_(rows, rows)] * products for kernel in kernels]
-            inputs = self.inputs[rows]
+            coefs = beta[support][:, labels]
+            used = np.flatnonzero(coefs.any(axis=1))
+            products = matmul(coefs[used], coefs[used].T)
+            weighted = [kernel[np.ix_(used, used)] * products for kernel in kernels]
+            own = self.inputs[support[used]]
             for node in sorted(active, key=_by_length):
                 if len(node) < self.max_length:
-                    found += self._extend(lattice, node, inputs, weighted[len(node)])
+                    found += self._extend(lattice, node, own, weighted[len(node)])
         return found
 
     def _extend(
