@@ -31,8 +31,6 @@ N_COMPOSITE = 20  # windows whose composite features are listed
 TOL = 0.01  # relative duality gap of every margin model
 # Days of the training part that are left out to choose C, one after the other.
 SEARCH_C: dict[str, list[Any]] = {"C": [0.001, 0.01, 0.1, 1.0]}
-# The squared sum of norms is a stronger penalty than the squared norm.
-SEARCH_HKL: dict[str, list[Any]] = {"C": [0.01, 0.1, 1.0, 10.0]}
 
 
 class System(NamedTuple):
@@ -75,8 +73,8 @@ SYSTEMS: dict[str, System] = {
     "subseqsvm": System(partial(_subsequence_svm, "pivot"), SEARCH_C, has_constant=True),
     "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), SEARCH_C, has_constant=True),
     "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), SEARCH_C, has_constant=True),
-    "structhkl": System(partial(StructHKL, tol=TOL), SEARCH_HKL),
-    "patternhkl": System(partial(PatternHKL, tol=TOL), SEARCH_HKL),
+    "structhkl": System(partial(StructHKL, tol=TOL), SEARCH_C),
+    "patternhkl": System(partial(PatternHKL, tol=TOL), SEARCH_C),
 }
 SYSTEMS |= {
     f"{name}-best": SYSTEMS[name]._replace(takes_best=True) for name in ("structsvm", "subseqsvm")
