@@ -23,6 +23,7 @@ from seqlab.models.hmm import HMM
 from seqlab.models.structured_svm import StructuredSVM
 from seqlab.relational.hkl import StructHKL
 from seqlab.relational.pattern_hkl import PatternHKL
+from seqlab.relational.trees.boosted_crf import RelationalBoostedCRF
 
 Floats = NDArray[np.float64]
 N_PARTS = 4
@@ -65,7 +66,15 @@ def _subsequence_svm(anchor: str, **options: Any) -> Any:
     return _svm(kernel=kernel, **options)
 
 
+def _tilde_crf(**options: Any) -> Any:
+    """Trees that test single sensors, and queries with one or more variables for sensors."""
+    modes = ["on(#sensor)", "on(+-sensor)"]
+    small: dict[str, Any] = {"max_leaf_nodes": 8, "learning_rate": 0.2}
+    return RelationalBoostedCRF(window=(5, 5), modes=modes, **small, **options)
+
+
 SYSTEMS: dict[str, System] = {
+    "tildecrf": System(_tilde_crf, {"max_iter": [5, 10, 20, 50]}),
     "hmm": System(partial(HMM, emissions="bernoulli")),
     "crf": System(LinearChainCRF),
     "structsvm": System(_svm, SEARCH_C),
