@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+
+from seqlab.utils.text import show_controls
 
 
 class Console(RichConsole):
-    """A console that raises an error if the output pipe is closed."""
+    """A console that raises an error if the output pipe is closed, and shows control characters."""
 
     def on_broken_pipe(self) -> None:
         """Raise again: the command line handles all errors in one place."""
         raise BrokenPipeError
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Render as usual, except that text cannot contain control characters other than line ends."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable() or segment.text == "\n":
+                yield segment
+            else:
+                lines = map(show_controls, segment.text.split("\n"))
+                yield Segment("\n".join(lines), segment.style)
 
 
 def stdout(**options: Any) -> Console:
@@ -39,10 +55,15 @@ def plain_table(**options: Any) -> Table:
 
 def print_facts(console: Any, facts: dict[str, str]) -> None:
     """Print one line per fact, with its name on the left."""
+    for name, value in facts.items():
+        console.print(f"[dim]{name:>8}[/dim]  {escape_text(value)}", soft_wrap=True)
+
+
+def escape_text(value: object) -> str:
+    """Return text for a table: markup and control characters are shown as they are written."""
     from rich.markup import escape
 
-    for name, value in facts.items():
-        console.print(f"[dim]{name:>8}[/dim]  {escape(value)}", soft_wrap=True)
+    return escape(show_controls(str(value)))
 
 
 def format_help(text: str) -> str:

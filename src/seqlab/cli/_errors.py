@@ -28,6 +28,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from seqlab.utils.text import show_controls
+
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 DEBUG = "SEQLAB_DEBUG"
 
@@ -38,6 +40,7 @@ _OPTION_OF_PARAMETER = (
     (" (or set label=None)", ""),
 )
 _DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)
+_MAX_LINE = 4000  # characters of a message, which may quote a file without line ends
 _SMALL_FILE = 1 << 14  # bytes; most models are larger
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TEMPLATE_PLACE = re.compile(r'^(template ".*") \(line (\d+) of (.*?)\)(:? .*)$', re.DOTALL)
@@ -89,7 +92,7 @@ def install_termination() -> Callable[[], bool]:
 def report_error(error: BaseException) -> int:
     """Print an error as one line, except for a broken pipe, and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        _discard_stdout()
+        discard_stdout()
         return BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
         print_message(str(error) or "interrupted")
@@ -98,12 +101,18 @@ def report_error(error: BaseException) -> int:
         traceback.print_exception(error)
     message, code = _describe(error)
     print_message(message)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        discard_stdout()
     return code
 
 
 def print_message(message: str) -> None:
     """Write one line to standard error."""
-    line = " ".join(message.split("\n")).strip()
+    line = show_controls(" ".join(message.split("\n")).strip())
+    if len(line) > _MAX_LINE:
+        line = f"{line[:_MAX_LINE]}..."
     with suppress(OSError):
         print(f"seqlab: {line}", file=sys.stderr, flush=True)
 
@@ -133,6 +142,8 @@ def _describe(error: BaseException) -> tuple[str, int]:
         return _describe_os_error(error), USAGE
     if isinstance(error, OSError) and error.strerror:
         return _describe_os_error(error), FAILURE
+    if isinstance(error, UnicodeEncodeError):
+        return f"the encoding {error.encoding} does not have {error.object[error.start]!r}", FAILURE
     if isinstance(error, MemoryError):
         return "out of memory", FAILURE
     if isinstance(error, ImportError):
@@ -157,7 +168,7 @@ def _describe_os_error(error: OSError) -> str:
     return f"{error.filename}: {reason}" if error.filename else reason
 
 
-def _discard_stdout() -> None:
+def discard_stdout() -> None:
     """Redirect standard output to nowhere, or the interpreter fails when it flushes it at exit."""
     with suppress(OSError, ValueError, AttributeError):
         devnull = os.open(os.devnull, os.O_WRONLY)

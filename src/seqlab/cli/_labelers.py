@@ -74,7 +74,12 @@ def parse_value(text: str) -> Any:
         return _CONSTANTS[text.lower()]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (
+        ValueError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+    ):  # the last two: nested too deeply
         return text
 
 
@@ -98,4 +103,7 @@ def _split(pair: str) -> tuple[str, Any]:
     name, equals, value = pair.partition("=")
     if not equals or not name.strip():
         raise CommandError(f"--param: {pair!r} does not have the form name=value")
-    return name.strip(), parse_value(value.strip())
+    parsed = parse_value(value.strip())
+    if isinstance(parsed, int) and abs(parsed) >= 2**63:
+        raise CommandError(f"--param: {name.strip()} is too large")
+    return name.strip(), parsed

@@ -154,6 +154,12 @@ def load_read_options(
     stored["columns"] = None if stored.get("columns") is None else tuple(stored["columns"])
     options = ReadOptions(**stored) if len(stored) > 1 else ReadOptions(_guess_format(model))
     if format != "auto" and format != options.format:
+        needed = _guess_format(model)
+        if format in ("columns", "conllu", "text") and needed != "columns":
+            raise CommandError(
+                f"--format {format}: this model has no templates for columns of text; it needs "
+                f"features, as in {needed} files"
+            )
         if format == "text":
             options = replace(options, format="text", columns=None, label=None, width=0)
         else:

@@ -21,12 +21,13 @@ from seqlab.cli._errors import (
     INTERRUPTED,
     TERMINATED,
     USAGE,
+    discard_stdout,
     install_termination,
     one_line_warnings,
     print_message,
     report_error,
 )
-from seqlab.utils.streams import UnfailingStream
+from seqlab.utils.streams import replace_closed_streams
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
 _ClickException: Any = next(
@@ -76,8 +77,9 @@ class Program(TyperGroup):
         try:
             code = super().main(given, prog_name or "seqlab", complete_var, False, **extra)
             sys.stdout.flush()
-        except BrokenPipeError as error:
+        except OSError as error:  # standard output has gone, or is full
             code = report_error(error)
+            discard_stdout()
         except SystemExit as error:
             # In this mode click and rich exit only at a broken pipe, for example while printing help.
             code = report_error(BrokenPipeError()) if error.code == FAILURE else error.code
@@ -158,7 +160,7 @@ early_signal: int | None = None
 
 def main() -> None:
     """Run the ``seqlab`` command."""
-    sys.stderr = UnfailingStream(sys.stderr)
+    replace_closed_streams()
     terminated = install_termination()
     try:
         if early_signal is not None:

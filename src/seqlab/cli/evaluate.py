@@ -148,6 +148,8 @@ def evaluate_sequences(model: Any, X: Any, y: Any) -> Evaluation:
     from seqlab.cli._scheme import detect_scheme
 
     gold = [list(labels) for labels in y]
+    for index, labels in enumerate(gold):
+        _check_known(labels, f"--dev: sequence {index}")
     predicted = [labels.tolist() for labels in model.predict(X)]
     seen = {str(label) for labels in gold for label in labels}
     return Evaluation(gold, predicted, {}, detect_scheme(seen | set(map(str, model.classes_))))
@@ -233,12 +235,23 @@ def _is_probability(text: str) -> bool:
 def _add(
     result: Evaluation, sequence: InputSequence, gold: list[Any], predicted: list[Any], file: str
 ) -> None:
+    place = f"{file}:{sequence.line}" if sequence.line else file
+    _check_known(gold, place)
     result.y_true.append(gold)
     result.y_pred.append(predicted)
     for t, pair in enumerate(zip(gold, predicted, strict=True)):
         if pair[0] != pair[1] and pair not in result.places:
             place = f"{file}:{sequence.line + t}" if sequence.line else file
             result.places[pair] = f"{sequence.words[t]} ({place})"
+
+
+def _check_known(labels: list[Any], place: str) -> None:
+    """Raise an error if a label is unknown (None) or a set of possible labels."""
+    for t, label in enumerate(labels):
+        if label is None or isinstance(label, set):
+            raise CommandError(
+                f"{place}: the label of step {t} is not known; scores need one label for each step"
+            )
 
 
 def _scores(result: Evaluation) -> tuple[Any, Any, float]:
@@ -312,8 +325,6 @@ def _headline(result: Evaluation, report: Any, accuracy: Any, sequences: float) 
 
 
 def _print_report(result: Evaluation, worst: int) -> None:
-    from rich.markup import escape
-
     from seqlab.metrics import confusion
 
     console = _console.stdout()
@@ -338,13 +349,11 @@ def _print_report(result: Evaluation, worst: int) -> None:
     table.add_column("first occurrence", style="dim", overflow="fold")
     for gold, predicted, n in errors:
         place = result.places.get((gold, predicted), "")
-        table.add_row(f"{n:,}", escape(str(gold)), escape(str(predicted)), escape(place))
+        table.add_row(f"{n:,}", *map(_console.escape_text, (gold, predicted, place)))
     console.print(table)
 
 
 def _report_table(report: Any, unit: str) -> Any:
-    from rich.markup import escape
-
     table = _console.plain_table()
     table.add_column("")
     for name in ("precision", "recall", "F1"):
@@ -357,7 +366,7 @@ def _report_table(report: Any, unit: str) -> Any:
         precision, recall, f1 = (100 * report.scores[i]).tolist()
         low, high = (100 * report.intervals[:, i, 2]).tolist()
         table.add_row(
-            escape(str(name)),
+            _console.escape_text(name),
             f"{precision:.2f}",
             f"{recall:.2f}",
             f"[bold]{f1:.2f}[/bold]",

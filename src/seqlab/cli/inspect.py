@@ -13,6 +13,7 @@ from seqlab.cli import _console
 from seqlab.cli._errors import CommandError
 from seqlab.cli._scheme import detect_scheme
 from seqlab.cli._suggestions import suggest
+from seqlab.utils.text import show_controls
 
 HELP = """
 Show what a model has learned.
@@ -67,14 +68,12 @@ def has_weights(labeler: Any) -> bool:
 
 def print_features(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
     """Print the strongest features of each label."""
-    from rich.markup import escape
-
     from seqlab.inspection import top_features
     from seqlab.inspection.terminal import assign_colours, phrase_type
 
     found = top_features(model, top, labels=labels)
     colours = assign_colours(map(str, model.classes_.tolist()))
-    widest = max(len(str(one.label)) for one in found)
+    widest = max(len(show_controls(str(one.label))) for one in found)
     max_width = (console.width - widest - 26) // 2
     table = _console.plain_table()
     table.add_column("label", no_wrap=True, min_width=widest)
@@ -84,9 +83,9 @@ def print_features(console: Any, model: Any, top: int, labels: list[Any] | None 
     table.add_column("", justify="right", style="indian_red", min_width=6)
     for one in found:
         style = colours.get(phrase_type(str(one.label)), "")
-        name = escape(str(one.label))
+        name = _console.escape_text(one.label)
         shown = f"[{style} bold]{name}[/]" if name and style else f"[bold]{name}[/bold]"
-        rows = _side_by_side(one.positive, one.negative, lambda x: escape(x.feature))
+        rows = _side_by_side(one.positive, one.negative, lambda x: _console.escape_text(x.feature))
         for cells in rows or [[""] * 4]:
             table.add_row(shown, *cells)
             shown = ""
@@ -96,8 +95,6 @@ def print_features(console: Any, model: Any, top: int, labels: list[Any] | None 
 
 def print_transitions(console: Any, model: Any, top: int) -> None:
     """Print the transitions with the largest positive and negative weights."""
-    from rich.markup import escape
-
     from seqlab.inspection import top_transitions
 
     found = top_transitions(model)
@@ -114,7 +111,7 @@ def print_transitions(console: Any, model: Any, top: int) -> None:
     table.add_column("", justify="right", style="indian_red")
 
     def name(one: Any) -> str:
-        return f"{escape(str(one.source))} [dim]→[/dim] {escape(str(one.target))}"
+        return f"{_console.escape_text(one.source)} [dim]→[/dim] {_console.escape_text(one.target)}"
 
     for cells in _side_by_side(positive, negative, name):
         table.add_row(*cells[:2], "", *cells[2:])

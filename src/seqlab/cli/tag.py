@@ -104,7 +104,7 @@ def tag(
     options = _read_options.load_read_options(
         loaded, format, label_column, separator, comment, encoding
     )
-    if file == "-" and sys.stdin.isatty():
+    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
         _console.stderr().print("reading standard input; end it with Ctrl-D", style="dim")
     labeled = False if unlabeled else None if label_column is None else True
     sequences, source = open_sequences(

@@ -85,7 +85,7 @@ def train(
         ),
     ] = None,
     jobs: _labelers.JobsOption = -1,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Random seed.")] = 0,
     quiet: Annotated[
         bool,
         typer.Option(

@@ -110,7 +110,10 @@ def load(
     if entry.source is None or not download_if_missing:
         raise DatasetError(_missing_message(dataset, entry, data_home))
     url = entry.source.url
-    raw = download(url)
+    try:
+        raw = download(url)
+    except DatasetError as error:
+        raise DatasetError(f"{error}; {_missing_message(dataset, entry, data_home)}") from error
     home = get_data_home(data_home) / dataset.folder
     try:
         content = extract(raw) if extract else _extract_member(raw, entry)

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from seqlab.utils.text import show_controls
+
 HIGH_CONFIDENCE, LOW_CONFIDENCE = 0.9, 0.6
 # Distinguishable on dark and on light backgrounds, and mostly for colour-blind readers too.
 PALETTE = (
@@ -94,10 +96,9 @@ class LabelStrip:
         colours: dict[str, str] | None = None,
         wrap: bool = True,
     ) -> None:
-        self.cells = list(_cells(words, [str(label) for label in labels], confidence))
-        self.colours = (
-            assign_colours(str(label) for label in labels) if colours is None else colours
-        )
+        names = [str(label) for label in labels]
+        self.cells = list(_cells([show_controls(str(word)) for word in words], names, confidence))
+        self.colours = assign_colours(names) if colours is None else colours
         self.wrap = wrap
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -125,7 +126,7 @@ class LabelStrip:
             words, strip, kind, confidence = rows
             words.append(_padded(" ".join(cell.words), width), "bold" if cell.kind else "dim")
             strip.append_text(_strip(cell, style, width))
-            kind.append(_padded(cell.kind, width), style)
+            kind.append(_padded(show_controls(cell.kind), width), style)
             least = min(cell.confidence) if cell.confidence and cell.kind else None
             shown = "" if least is None else f"{least:.0%}"
             confidence.append(

@@ -287,3 +287,23 @@ def test_the_first_step_of_all_sequences_decides_the_kind(monkeypatch):
     with pytest.raises(InputError, match=r"X\[5\]\[0\] is a dict but X\[3\]\[0\] is a bag"):
         SequenceVectorizer().fit(X)
     assert SequenceVectorizer().fit_transform(X[:5]).lengths.tolist() == [0, 0, 0, 2, 1]
+
+
+def test_sets_are_read_in_sorted_order():
+    names = [f"f{number}" for number in range(50)]
+    for X in ([[set(names)]], [[frozenset(names)]], [[{"a": set(names)}]]):
+        found = SequenceVectorizer().fit(X).get_feature_names_out().tolist()
+        prefix = "a=" if isinstance(X[0][0], dict) else ""
+        assert found == [prefix + name for name in sorted(names)]
+
+
+def test_sets_that_hold_other_things_than_strings():
+    with pytest.raises(InputError, match="a bag may hold only strings"):
+        SequenceVectorizer().fit([[{"a", 1}]])
+    with pytest.raises(InputError, match="a list may hold only strings"):
+        SequenceVectorizer().fit([[{"a": {"b", 1}}]])
+
+
+def test_integers_beyond_the_range_of_doubles():
+    with pytest.raises(InputError, match="infinity"):
+        SequenceVectorizer().fit([[{"a": 10**400}]])

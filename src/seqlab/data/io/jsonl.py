@@ -169,6 +169,8 @@ def _parse(line: str, name: str, number: int) -> dict[str, Any]:
         raise ReadError(name, number, reason) from error
     except RecursionError:
         raise ReadError(name, number, "the JSON is nested too deeply") from None
+    except ValueError:  # Python refuses to convert thousands of digits
+        raise ReadError(name, number, "the JSON has a number with too many digits") from None
     if not isinstance(record, dict):
         raise ReadError(name, number, "not a JSON object such as {'tokens': [], 'labels': []}")
     return record
@@ -195,7 +197,10 @@ def _steps(steps: list[Any], key: str, name: str, number: int) -> Any:
     if inner <= {str}:
         return steps if key == "features" else [tuple(step) for step in steps]
     if inner <= {int, float, bool} and len(set(map(len, steps))) == 1:
-        return np.array(steps, dtype=np.float64)
+        try:
+            return np.array(steps, dtype=np.float64)
+        except OverflowError:
+            raise ReadError(name, number, f"{key!r}: a number is too large") from None
     raise ReadError(name, number, f"{key!r}: lists must hold strings, or equal numbers of numbers")
 
 

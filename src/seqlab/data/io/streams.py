@@ -113,6 +113,8 @@ def _iter_text(source: Source, name: str, encoding: str) -> Iterator[str]:
             with open(source, "rb") as opened:
                 yield from _decode(_decompressed(opened, name), name, encoding)
             return
+        if sys.stdin is None:
+            raise ReadError(name, None, "standard input is closed")
         stream = getattr(sys.stdin, "buffer", sys.stdin)
     if isinstance(stream, io.TextIOBase):
         while text := stream.read(_BLOCK):
@@ -122,10 +124,8 @@ def _iter_text(source: Source, name: str, encoding: str) -> Iterator[str]:
 
 
 def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[str]:
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)("strict")
-    except LookupError:
-        raise InputError(f"unknown encoding {encoding!r}") from None
+    _check_encoding(encoding)
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
     n_bytes, n_lines = 0, 0
     while True:
         try:
@@ -145,12 +145,25 @@ def _decode(read: Callable[[int], bytes], name: str, encoding: str) -> Iterator[
                 f"not {encoding}: byte 0x{byte:02x} at offset {offset}; "
                 "set the encoding of the file, for example encoding='latin-1'",
             ) from error
+        except UnicodeError as error:  # for example UTF-16 without a byte order mark
+            raise ReadError(name, n_lines + 1, f"not {encoding}: {error}") from error
         n_bytes += len(block)
         n_lines += text.count("\n")
         if text:
             yield text
         if not block:
             return
+
+
+def _check_encoding(encoding: str) -> None:
+    """Raise an error unless the name is that of a text encoding; Python also has codecs of bytes."""
+    try:
+        codec = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        raise InputError(f"unknown encoding {encoding!r}") from None
+    is_text = getattr(codec, "_is_text_encoding", True)
+    if not is_text or codec.incrementaldecoder is None or codec.incrementalencoder is None:
+        raise InputError(f"{encoding!r} is not an encoding of text")
 
 
 def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
@@ -203,6 +216,15 @@ def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str
     .gz, .xz or .bz2; after an error, an existing file is unchanged. An existing path that is not a
     regular file (a pipe, a terminal) is written directly.
     """
+    _check_encoding(encoding)
+    try:
+        yield from _open_writer(dest, encoding)
+    except UnicodeEncodeError as error:
+        character = error.object[error.start]
+        raise WriteError(f"the encoding {encoding} does not have {character!r}") from error
+
+
+def _open_writer(dest: Source, encoding: str) -> Iterator[Callable[[str], Any]]:
     if isinstance(dest, str | os.PathLike) and dest != "-":
         path = Path(os.path.realpath(dest))
         if path.exists() and not path.is_file():

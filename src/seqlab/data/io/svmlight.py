@@ -204,11 +204,12 @@ def _iter_steps(
             index, _, text = field.partition(":")
             if not (index.isascii() and index.isdigit() and _is_number(text)):
                 raise ReadError(name, number, f"{field!r} is not of the form 'feature:value'")
-            column = int(index) - base
+            column = (int(index) if len(index) < 20 else _MAX_FEATURES + 1) - base
             if column < 0:
                 raise ReadError(name, number, "feature 0, but feature numbers start at 1")
             if column >= (n_features or _MAX_FEATURES):
-                raise ReadError(name, number, f"feature {index} but n_features={n_features}")
+                limit = f"n_features={n_features}" if n_features else f"at most {_MAX_FEATURES}"
+                raise ReadError(name, number, f"feature {index[:20]} but {limit}")
             row[column] = float(text)
         if len(row) != len(fields) - 2:
             raise ReadError(name, number, "a feature is repeated")
@@ -222,8 +223,14 @@ def _to_arrays(steps: list[_Step], n_features: int | None) -> tuple[sp.csr_matri
     ends = np.cumsum([0, *(len(step.features) for step in steps)], dtype=np.int32)
     shape = (len(steps), n_features or max(columns, default=-1) + 1)
     matrix = sp.csr_matrix((values, np.array(columns, dtype=np.int32), ends), shape=shape)
-    integers = all(step.label.lstrip("+-").isdigit() for step in steps)
+    integers = all(_is_integer(step.label) for step in steps)
     return matrix, np.array([int(x.label) if integers else float(x.label) for x in steps])
+
+
+def _is_integer(text: str) -> bool:
+    """Whether a number is written as an integer of at most 18 digits, which fits into 64 bits."""
+    digits = text.lstrip("+-")
+    return digits.isdigit() and len(digits) <= 18
 
 
 def _is_number(text: str) -> bool:

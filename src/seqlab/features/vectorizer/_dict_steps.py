@@ -6,7 +6,6 @@ of a microsecond, without a Python loop over values.
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.features.vectorizer._step_reader import in_fixed_order, is_finite
 from seqlab.features.vectorizer._step_rows import EncodedSteps
 
 # Kinds of values in a dict.
@@ -95,7 +95,7 @@ class _ValueColumns(dict[Any, int]):
             column = -1
         elif isinstance(value, bool | np.bool_):
             self[value] = column = self.names.column_of(self.name)
-        elif math.isfinite(value):
+        elif is_finite(value):
             column = self.names.column_of(self.name)
         else:
             raise UnsupportedValueError
@@ -133,7 +133,7 @@ def _flatten(step: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
         if isinstance(value, Mapping):
             yield from _flatten(value, full + ":")
         elif isinstance(value, list | tuple | Set):
-            for item in value:
+            for item in in_fixed_order(value):
                 if not isinstance(item, str):
                     raise UnsupportedValueError
                 yield full, item

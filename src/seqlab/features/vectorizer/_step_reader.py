@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -53,6 +54,9 @@ class StepReader:
         ]:
             steps = list(chain.from_iterable(sequences))
             self._check_all(sequences, steps, first)
+            if any(issubclass(kind, Set) for kind in set(map(type, steps))):
+                sequences = [list(map(in_fixed_order, sequence)) for sequence in sequences]
+                steps = list(chain.from_iterable(sequences))
             yield Chunk(first, sequences, steps)
             first += len(sequences)
 
@@ -95,6 +99,22 @@ def _list_steps(item: Any, place: str) -> list[Any]:
     return item if isinstance(item, list) else list(item)
 
 
+def in_fixed_order(bag: Any) -> Any:
+    """Return the strings of a set in order, because that of a set differs from run to run; others as is."""
+    if isinstance(bag, Set):
+        with suppress(TypeError):  # not only strings: the error is raised later
+            return sorted(bag)
+    return bag
+
+
+def is_finite(number: Any) -> bool:
+    """Whether a number is finite as a double; an integer may have hundreds of digits."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
 def raise_unsupported(chunk: Chunk) -> None:
     """Raise an error that names the first value of a chunk that cannot be a feature, if there is one."""
     for index, steps in enumerate(chunk.sequences, chunk.first):
@@ -123,8 +143,8 @@ def _check_dict(step: Mapping[Any, Any], place: str) -> None:
                     raise InputError(
                         f"{where} holds {describe(item)}, but a list may hold only strings"
                     )
-        elif isinstance(value, numbers.Real) and not math.isfinite(value):
-            what = "NaN" if math.isnan(value) else "infinity"
+        elif isinstance(value, numbers.Real) and not is_finite(value):
+            what = "NaN" if value != value else "infinity"
             raise InputError(f"{where} is {what}: a feature must be finite")
         elif not (value is None or isinstance(value, str | numbers.Real | np.bool_)):
             raise InputError(
