@@ -7,6 +7,8 @@ ifneq ($(wildcard ../shared/data/README.md),)
 export SEQLAB_DATA ?= $(abspath ../shared/data)
 endif
 JOBS ?= 2
+# How long `make fuzz` damages text files.
+FUZZ_SECONDS ?= 300
 
 .PHONY: setup demo test lint fuzz bench reproduce docs clean
 
@@ -31,7 +33,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 fuzz: setup
-	$(BIN)/python tests/fuzz_models.py $(ARGS)
+	$(BIN)/python tests/fuzz_models.py
+	$(BIN)/python tests/fuzz_readers.py $(FUZZ_SECONDS)
+	$(BIN)/python tests/fuzz_signals.py
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

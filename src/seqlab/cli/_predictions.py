@@ -13,6 +13,7 @@ from seqlab.cli._input import InputSequence, is_word_line
 from seqlab.cli._read_options import ReadOptions
 from seqlab.data.errors import PlacedError
 from seqlab.data.io import CONLLU_FIELDS
+from seqlab.utils.signals import signals_at_safe_points
 
 
 class Prediction(NamedTuple):
@@ -75,15 +76,18 @@ class Predictor:
             return [empty] * len(sequences)
         X = [sequence.tokens for sequence in filled]
         try:
-            proba = self.model.predict_proba(X, **self.options) if self.proba else [None] * len(X)
-            if self.nbest:
-                found = [
-                    [(labels.tolist(), score) for labels, score in best]
-                    for best in self.model.predict_nbest(X, self.nbest, **self.options)
-                ]
-            else:
-                predicted = self.model.predict(X, **self.options)
-                found = [[(labels.tolist(), 0.0)] for labels in predicted]
+            with signals_at_safe_points():
+                proba = (
+                    self.model.predict_proba(X, **self.options) if self.proba else [None] * len(X)
+                )
+                if self.nbest:
+                    found = [
+                        [(labels.tolist(), score) for labels, score in best]
+                        for best in self.model.predict_nbest(X, self.nbest, **self.options)
+                    ]
+                else:
+                    predicted = self.model.predict(X, **self.options)
+                    found = [[(labels.tolist(), 0.0)] for labels in predicted]
         except PlacedError as error:
             line = filled[error.sequence or 0].line
             raise CommandError(f"{file}:{line}: {error.message.format(sequence='here')}") from error

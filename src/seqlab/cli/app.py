@@ -174,4 +174,7 @@ def main() -> None:
             sys.exit(TERMINATED)
         raise
     finally:
+        # The command has ended: a signal while Python shuts down would only print a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         gc.freeze()  # no last scan: the system frees the memory at once

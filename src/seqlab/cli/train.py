@@ -106,18 +106,20 @@ def train(
         file, format, label_column, columns, separator, comment, encoding
     )
     with gc_frozen():
-        labeler = _labelers.make_labeler(model, param or [])
+        with hold_interrupts():  # imports the labeler
+            labeler = _labelers.make_labeler(model, param or [])
         if jobs == 0:
             raise CommandError("--jobs: 0 is not allowed; use 1 for one thread or -1 for all cores")
         _labelers.set_supported_params(labeler, n_jobs=jobs, verbose=not quiet)
         if not any(pair.split("=")[0].strip() == "random_state" for pair in param or []):
             _labelers.set_supported_params(labeler, random_state=seed)
 
-        from sklearn.utils.validation import has_fit_parameter
+        with hold_interrupts():
+            from sklearn.utils.validation import has_fit_parameter
 
-        from seqlab.cli._files import read_training
-        from seqlab.data.errors import InputError
-        from seqlab.features.templates import Templates
+            from seqlab.cli._files import read_training
+            from seqlab.data.errors import InputError
+            from seqlab.features.templates import Templates
 
         templates = None if template is None else Templates.from_file(template, min_count=min_count)
         data = read_training(file, options)

@@ -22,6 +22,7 @@ from seqlab.data.convert import describe, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features.word_forms import applies_to_marks, form_function
+from seqlab.utils.signals import check_signals
 
 Codes = NDArray[np.int32]
 
@@ -105,6 +106,7 @@ def token_blocks(X: Any, *, block_tokens: int = TOKENS_PER_BLOCK) -> Iterator[To
         sequences.append(tokens)
         n_tokens += len(tokens)
         if n_tokens >= block_tokens:
+            check_signals()
             yield _make_block(sequences, first, names)
             sequences, n_tokens, first = [], 0, i + 1
     if sequences:

@@ -24,20 +24,26 @@ from seqlab.learning.early_stopping import EarlyStopping
 from seqlab.learning.monitor import Monitor
 from seqlab.learning.progress import FitProgress
 from seqlab.optim import FitState
+from seqlab.utils.signals import check_signals, signals_at_safe_points
 
 logger = logging.getLogger("seqlab.learning")
 
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if the block raises."""
+    """Restore the attributes of an estimator if the block raises.
+
+    An interrupt takes effect at safe points. One that comes after the last of them is raised at the end, and
+    the estimator stays fitted.
+    """
     before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
+    with signals_at_safe_points():
+        try:
+            yield
+        except BaseException:
+            estimator.__dict__.clear()
+            estimator.__dict__.update(before)
+            raise
 
 
 @dataclass(slots=True)
@@ -211,6 +217,7 @@ def run_fit(
                 if early_stopping is not None and early_stopping.is_exhausted(n_iter):
                     result.stop_reason = "early stopping"
                     break
+                check_signals()
     except KeyboardInterrupt as interrupt:
         if result is None or result.n_iter == 0:  # the starting point is not an iteration
             raise

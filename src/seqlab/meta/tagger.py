@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.models.crf import LinearChainCRF
+from seqlab.utils.signals import signals_at_safe_points
 
 
 def _labeler_has(name: str) -> Callable[[Tagger], bool]:
@@ -118,22 +119,23 @@ class Tagger(BaseEstimator):
         """
         features = None if self.features is None else clone(self.features)
         labeler = LinearChainCRF() if self.labeler is None else clone(self.labeler)
-        if features is not None:
-            X = features.fit_transform(X, y)
-            _warn_of_pair_templates(features)
-            X_val = None if X_val is None else features.transform(X_val)
-        options = {"sample_weight": sample_weight, "lengths": lengths}
-        special = {"groups": groups, "X_val": X_val, "y_val": y_val}
-        for name, value in special.items():
-            if value is not None and not has_fit_parameter(labeler, name):
-                raise InputError(f"{type(labeler).__name__} does not support {name}")
-        options |= special
-        try:
-            labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
-        finally:
-            # Also after an interrupt that left a usable labeler; after an error the earlier model stays.
-            if hasattr(labeler, "classes_"):
-                self.features_, self.labeler_ = features, labeler
+        with signals_at_safe_points():
+            if features is not None:
+                X = features.fit_transform(X, y)
+                _warn_of_pair_templates(features)
+                X_val = None if X_val is None else features.transform(X_val)
+            options = {"sample_weight": sample_weight, "lengths": lengths}
+            special = {"groups": groups, "X_val": X_val, "y_val": y_val}
+            for name, value in special.items():
+                if value is not None and not has_fit_parameter(labeler, name):
+                    raise InputError(f"{type(labeler).__name__} does not support {name}")
+            options |= special
+            try:
+                labeler.fit(X, y, **{k: v for k, v in options.items() if v is not None})
+            finally:
+                # Also after an interrupt that left a usable labeler; after an error the earlier one stays.
+                if hasattr(labeler, "classes_"):
+                    self.features_, self.labeler_ = features, labeler
         return self
 
     def _check_state(self) -> None:

@@ -1,14 +1,16 @@
-"""Interrupts that wait: Ctrl-C in the middle of an import or of saving a model takes effect afterwards.
+"""Interrupts that wait: Ctrl-C takes effect where nothing can break.
 
-An interrupt inside an import can leave half a module behind, or be swallowed by code that catches every
-exception. One inside `save` would lose a model that took hours to train.
+Inside an import it can leave half a module behind, or be swallowed by code that catches every exception.
+Inside `save` it would lose a model that took hours to train. While a compiled function returns an array or
+is being compiled, or while a thread starts, it can crash Python or hang: `fit` therefore looks for signals
+between blocks of data and between iterations.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -65,3 +67,66 @@ def hold_interrupts(*, raise_after: bool = True) -> Iterator[HeldSignal]:
             signal.signal(number, handler)
     if raise_after and held.number is not None:
         signal.raise_signal(held.number)
+
+
+# What `signals_at_safe_points` needs to know: the handlers that it has replaced, and the signals that wait.
+_replaced: dict[int, Callable[[int, FrameType | None], Any]] = {}
+_waiting: list[int] = []
+
+
+@contextmanager
+def signals_at_safe_points() -> Iterator[None]:
+    """Let handlers of SIGINT and SIGTERM run only in `check_signals`, and when the block ends.
+
+    The handlers are those that were active before, usually the one that raises KeyboardInterrupt. A second
+    signal takes effect at once, in case that somebody else's code runs for hours inside the block. Handlers
+    that are not Python functions stay as they are. In other threads and in nested blocks nothing changes.
+
+    Examples
+    --------
+    >>> import signal
+    >>> from seqlab.utils.signals import check_signals, signals_at_safe_points
+    >>> done = []
+    >>> try:
+    ...     with signals_at_safe_points():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         done.append("first step")
+    ...         check_signals()
+    ...         done.append("second step")
+    ... except KeyboardInterrupt:
+    ...     done
+    ['first step']
+    """
+    if _replaced or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    try:
+        for number in map(int, (signal.SIGINT, signal.SIGTERM)):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                _replaced[number] = handler
+                signal.signal(number, _wait_or_handle)
+        yield
+    finally:
+        for number, handler in _replaced.items():
+            signal.signal(number, handler)
+        _replaced.clear()
+        waiting = _waiting.copy()
+        _waiting.clear()
+        for number in waiting:
+            signal.raise_signal(number)
+
+
+def check_signals() -> None:
+    """Call the handlers of the signals that wait; cheap enough for every block and iteration."""
+    if _waiting and threading.current_thread() is threading.main_thread():
+        number = _waiting.pop(0)
+        _replaced[number](number, None)
+
+
+def _wait_or_handle(number: int, frame: FrameType | None) -> None:
+    if number in _waiting:
+        _waiting.remove(number)
+        _replaced[number](number, frame)
+    else:
+        _waiting.append(number)

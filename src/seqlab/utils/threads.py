@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.utils.signals import check_signals
 
 Result = TypeVar("Result")
 
@@ -103,9 +104,13 @@ def run_blocks(
     """
     n_threads = min(effective_n_jobs(n_jobs), n_blocks)
     if n_threads <= 1:
-        return [function(block) for block in range(n_blocks)]
+        return [_run_safely(function, block) for block in range(n_blocks)]
+    results = []
     with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
-        return list(pool.map(function, range(n_blocks)))
+        for result in pool.map(function, range(n_blocks)):
+            results.append(result)
+            check_signals()
+    return results
 
 
 def reduce_blocks(
@@ -132,7 +137,7 @@ def reduce_blocks(
     """
     n_threads = min(effective_n_jobs(n_jobs), n_blocks)
     if n_threads <= 1:
-        return reduce(combine, map(function, range(n_blocks)))
+        return reduce(combine, (_run_safely(function, block) for block in range(n_blocks)))
 
     def results() -> Iterator[Result]:
         with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
@@ -142,12 +147,19 @@ def reduce_blocks(
                     result = waiting.popleft().result()
                     if block < n_blocks:
                         waiting.append(pool.submit(function, block))
+                    check_signals()
                     yield result
             finally:
                 for future in waiting:
                     future.cancel()
 
     return reduce(combine, results())
+
+
+def _run_safely(function: Callable[[int], Result], block: int) -> Result:
+    """Run one block, after an interrupt that may have come in the last one."""
+    check_signals()
+    return function(block)
 
 
 def run_chunks(

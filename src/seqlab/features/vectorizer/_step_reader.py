@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from seqlab.data.convert import describe, frame_records, is_frame, refuse_step
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.utils.signals import check_signals
 
 # Sequences converted at a time: more need more memory, fewer more calls per sequence.
 _SEQUENCES_PER_CHUNK = 256
@@ -57,6 +58,7 @@ class StepReader:
             if any(issubclass(kind, Set) for kind in set(map(type, steps))):
                 sequences = [list(map(in_fixed_order, sequence)) for sequence in sequences]
                 steps = list(chain.from_iterable(sequences))
+            check_signals()
             yield Chunk(first, sequences, steps)
             first += len(sequences)
 
