@@ -140,9 +140,9 @@ LABELERS = [
         "StructuredSVM-slack",
         seqlab.StructuredSVM(rescaling="slack", solver="n-slack", tol=0.05, random_state=0),
     ),
-    Entry("StructHKL", seqlab.StructHKL(C=100, tol=0.02)),
-    Entry("PatternHKL", seqlab.PatternHKL(C=100, window=(1, 0), min_support=4, tol=0.02)),
-    Entry("StructHKL-shared", seqlab.StructHKL(C=100, rho=2.0, label_wise=False, tol=0.02)),
+    Entry("StructHKL", seqlab.StructHKL(C=20, tol=0.05)),
+    Entry("PatternHKL", seqlab.PatternHKL(C=20, window=(1, 0), min_support=4, tol=0.05)),
+    Entry("StructHKL-shared", seqlab.StructHKL(C=20, rho=2.0, label_wise=False, tol=0.05)),
     Entry(
         "StructuredSVM-subsequences",
         seqlab.StructuredSVM(
