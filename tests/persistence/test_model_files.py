@@ -85,7 +85,11 @@ def test_round_trip(case, path):
 def test_parameters_and_unfitted_estimators(path):
     save(SequenceVectorizer(separator="\ud800:\0", min_count=3), path)
     restored = load(path)
-    assert restored.get_params() == {"separator": "\ud800:\0", "min_count": 3}
+    assert restored.get_params() == {
+        "separator": "\ud800:\0",
+        "min_count": 3,
+        "keep_zeros": False,
+    }
     assert not hasattr(restored, "vocabulary_")
     weights = {0: 0.1, 1: float("inf")}
     save(LogisticRegression(class_weight=weights, random_state=np.random.RandomState(3)), path)
