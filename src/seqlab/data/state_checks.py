@@ -155,6 +155,7 @@ def probe_classifier(classifier: Any, n_features: int, n_columns: int | None = N
     if n_features <= _MAX_DENSE_FEATURES:
         row = np.zeros((1, n_features))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # A row of zeros may be unusual input; only errors and wrong results count here.
         warnings.simplefilter("ignore")
         label = np.asarray(classifier.predict(row))
         for method in ("predict_proba", "decision_function"):
