@@ -61,7 +61,7 @@ def test_run_and_report():
     assert make_table("toy", results).row_count == 3
 
 
-def test_verdicts_count_the_seeds():
+def test_verdicts_count_the_seeds_or_folds():
     experiments = [
         Experiment("a", lambda: [1.0, 2.0, 3.0], target=2.0),
         Experiment("b", lambda: (2.0, 1.0, 1.0)),
@@ -83,6 +83,8 @@ def test_verdicts_count_the_seeds():
         "does not hold here",
         "holds",
     ]
+    assert judge_claims(claims, results, "folds")[0].text == "holds in part (2 of 3 folds)"
+    assert verdicts[1].evidence == "a 2.00 +- 1.00, c 0.00"
     assert check_claims(claims, results) == [("some", False), ("none", False), ("all", True)]
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold
 
 from seqlab.datasets import fetch_kasteren
 from seqlab.kernels import SubsequenceKernel, merge_equal_rows
@@ -30,8 +30,20 @@ N_PARTS = 4
 N_SLICES_COMPILED = 50
 N_COMPOSITE = 20  # windows whose composite features are listed
 TOL = 0.01  # relative duality gap of every margin model
-# Days of the training part that are left out to choose C, one after the other.
-SEARCH_C: dict[str, list[Any]] = {"C": [0.001, 0.01, 0.1, 1.0]}
+
+
+class Setting(NamedTuple):
+    """What training days choose: parameters of the learner, and a coding of the slices.
+
+    Attributes
+    ----------
+    params : dict
+    has_constant : bool
+        Whether every slice has a feature that is always on.
+    """
+
+    params: dict[str, Any]
+    has_constant: bool = False
 
 
 class System(NamedTuple):
@@ -41,20 +53,16 @@ class System(NamedTuple):
     ----------
     make : function
         Returns the unfitted labeler.
-    grid : dict
-        One parameter and its values, from the strongest regularisation to the weakest. It is chosen by
-        cross-validation over the training days.
-    has_constant : bool
-        Whether every slice has a feature that is always on.
+    settings : list of Setting
+        The choice, from the strongest regularisation to the weakest.
     takes_best : bool
-        Choose the value with the best accuracy; otherwise the first one whose accuracy is at most one
-        standard error below it.
+        Take the setting with the best accuracy on left-out training days; otherwise the first one whose
+        accuracy is at most one standard error below it.
     """
 
     make: Callable[[], Any]
-    grid: dict[str, list[Any]] = {}
-    has_constant: bool = False
-    takes_best: bool = False
+    settings: list[Setting]
+    takes_best: bool = True
 
 
 def _svm(**options: Any) -> Any:
@@ -73,21 +81,26 @@ def _tilde_crf(**options: Any) -> Any:
     return RelationalBoostedCRF(window=(5, 5), modes=modes, **small, **options)
 
 
+VALUES_OF_C = (0.001, 0.01, 0.1, 1.0)
+_MARGIN = [Setting({"C": C}) for C in VALUES_OF_C]
+# With a constant feature, slices without an active sensor are compared by their neighbours.
+_KERNEL = [Setting({"C": C}, has_constant) for C in VALUES_OF_C for has_constant in (False, True)]
+_ROUNDS = [Setting({"max_iter": n}) for n in (5, 10, 20, 50)]
+_NOTHING = [Setting({})]
+
 SYSTEMS: dict[str, System] = {
-    "tildecrf": System(_tilde_crf, {"max_iter": [5, 10, 20, 50]}),
-    "hmm": System(partial(HMM, emissions="bernoulli")),
-    "crf": System(LinearChainCRF),
-    "structsvm": System(_svm, SEARCH_C),
-    # With a constant feature, slices without an active sensor are compared by their neighbours.
-    "subseqsvm": System(partial(_subsequence_svm, "pivot"), SEARCH_C, has_constant=True),
-    "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), SEARCH_C, has_constant=True),
-    "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), SEARCH_C, has_constant=True),
-    "structhkl": System(partial(StructHKL, tol=TOL), SEARCH_C),
-    "patternhkl": System(partial(PatternHKL, tol=TOL), SEARCH_C),
+    "tildecrf": System(_tilde_crf, _ROUNDS),
+    "hmm": System(partial(HMM, emissions="bernoulli"), _NOTHING),
+    "crf": System(LinearChainCRF, _NOTHING),
+    "structsvm": System(_svm, _MARGIN),
+    "subseqsvm": System(partial(_subsequence_svm, "pivot"), _KERNEL),
+    "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), _KERNEL),
+    "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), _KERNEL),
+    "structhkl": System(partial(StructHKL, tol=TOL), _MARGIN),
+    "patternhkl": System(partial(PatternHKL, tol=TOL), _MARGIN),
 }
-SYSTEMS |= {
-    f"{name}-best": SYSTEMS[name]._replace(takes_best=True) for name in ("structsvm", "subseqsvm")
-}
+FIVE_SYSTEMS = ("tildecrf", "structsvm", "structhkl", "patternhkl", "subseqsvm")
+SYSTEMS |= {f"{name}-1se": SYSTEMS[name]._replace(takes_best=False) for name in FIVE_SYSTEMS}
 """The systems of the tables, by name. Further ones are one line each."""
 
 
@@ -100,15 +113,22 @@ class Run(NamedTuple):
         Slices with the right label, and the mean over the activities in the test part of their recalls, in
         percent.
     cpu_seconds : float
-        Processor time of training with the chosen parameters, on one thread.
-    details : dict
-        Chosen parameters, predicted labels and further facts.
+        Processor time of training with the chosen setting, on one thread.
+    gap : float
+        Relative duality gap in percent; NaN if the model has none.
+    setting : Setting
+        What the training days chose.
+    gold, predicted : list of arrays
+        Labels of the test days.
     """
 
     micro: float
     macro: float
     cpu_seconds: float
-    details: dict[str, Any]
+    gap: float
+    setting: Setting
+    gold: list[Any]
+    predicted: list[Any]
 
 
 @cache
@@ -137,59 +157,60 @@ def training_days(protocol: str, n_days: int) -> list[list[int]]:
 @cache
 def run(protocol: str, coding: str, name: str, fold: int) -> Run:
     """Train a system on the training days of a fold, and test it on the other days."""
-    system = SYSTEMS[name]
-    X, y = load_home(coding, system.has_constant)
+    setting = choose_setting(protocol, coding, name, fold)
+    X, y = load_home(coding, setting.has_constant)
     train = training_days(protocol, len(X))[fold]
     test = [day for day in range(len(X)) if day not in train]
-    X_train, y_train = [X[day] for day in train], [y[day] for day in train]
-    chosen = _choose(protocol, coding, name, fold)
-    model = system.make().set_params(**chosen)
-    _compile(system, X_train, y_train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # the gap must be reached
-        began = time.process_time()
-        model.fit(X_train, y_train)
-        seconds = time.process_time() - began
+    model = SYSTEMS[name].make().set_params(**setting.params)
+    little = [x[:N_SLICES_COMPILED] for x in X], [one[:N_SLICES_COMPILED] for one in y]
+    _fit(clone(model), *little, train)  # compiles what is not part of the measured time
+    began = time.process_time()
+    _fit(model, X, y, train)
+    seconds = time.process_time() - began
+    gaps = model.history_.get("gap") if hasattr(model, "history_") else None
+    gap = 100.0 * gaps[-1] / model.history_["objective"][-1] if gaps else float("nan")
     gold = [y[day] for day in test]
     predicted = model.predict([X[day] for day in test])
-    details = {"chosen": chosen, "gold": gold, "predicted": predicted, "model": model}
-    return Run(*score(gold, predicted), seconds, details)
+    return Run(*score(gold, predicted), seconds, gap, setting, gold, predicted)
+
+
+def _fit(model: Any, X: list[Any], y: list[Any], days: list[int]) -> Any:
+    """Train; a margin model that does not reach its gap is an error."""
+    with warnings.catch_warnings():
+        if not isinstance(model, RelationalBoostedCRF):  # which has a fixed number of rounds
+            warnings.simplefilter("error", ConvergenceWarning)
+        return model.fit([X[day] for day in days], [y[day] for day in days])
 
 
 @cache
 def search(protocol: str, coding: str, name: str, fold: int) -> Floats:
-    """Return the accuracies of the values of the grid (rows) on left-out training days (columns)."""
+    """Return the accuracies of the settings (rows) on left-out training days (columns)."""
     system = SYSTEMS[name]
-    X, y = load_home(coding, system.has_constant)
-    train = training_days(protocol, len(X))[fold]
-    splits = KFold(len(train))
-    found = GridSearchCV(system.make(), system.grid, cv=splits, refit=False)
-    found.fit([X[day] for day in train], [y[day] for day in train])
-    scores = [found.cv_results_[f"split{k}_test_score"] for k in range(len(train))]
-    return np.array(scores, dtype=np.float64).T
+    found = []
+    for setting in system.settings:
+        X, y = load_home(coding, setting.has_constant)
+        train = training_days(protocol, len(X))[fold]
+        model = system.make().set_params(**setting.params)
+        scores = []
+        for left_out in train:
+            _fit(model, X, y, [day for day in train if day != left_out])
+            scores.append(model.score([X[left_out]], [y[left_out]]))
+        found.append(scores)
+    return np.array(found, dtype=np.float64)
 
 
-def _choose(protocol: str, coding: str, name: str, fold: int) -> dict[str, Any]:
-    """Return the parameters chosen on the training days."""
+def choose_setting(protocol: str, coding: str, name: str, fold: int) -> Setting:
+    """Return the setting chosen on the training days; equal accuracies go to the first one."""
     system = SYSTEMS[name]
-    if not system.grid:
-        return {}
-    scores = search(protocol, coding, name.removesuffix("-best"), fold)
+    if len(system.settings) == 1:
+        return system.settings[0]
+    scores = search(protocol, coding, name.removesuffix("-1se"), fold)
     means = scores.mean(axis=1)
     best = int(means.argmax())
     if not system.takes_best:
         error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
         best = int(np.argmax(means >= means[best] - error))
-    ((parameter, values),) = system.grid.items()
-    return {parameter: values[best]}
-
-
-def _compile(system: System, X: list[Any], y: list[Any]) -> None:
-    """Train once on little data, so that the time of compilation is not part of the measured time."""
-    if not system.grid:  # else the search has done it
-        system.make().fit(
-            [x[:N_SLICES_COMPILED] for x in X], [one[:N_SLICES_COMPILED] for one in y]
-        )
+    return system.settings[best]
 
 
 def score(gold: list[Any], predicted: list[Any]) -> tuple[float, float]:
@@ -205,10 +226,10 @@ def measure_folds(value: str, protocol: str, coding: str, name: str) -> list[flo
 
 def measure_days(value: str, coding: str, name: str) -> float:
     """Return micro or macro accuracy over all days, each predicted by a model trained on the others."""
-    X, _ = load_home(coding, SYSTEMS[name].has_constant)
+    X, _ = load_home(coding, False)
     runs = [run("day", coding, name, fold) for fold in range(len(X))]
-    gold = [run.details["gold"][0] for run in runs]
-    predicted = [run.details["predicted"][0] for run in runs]
+    gold = [one.gold[0] for one in runs]
+    predicted = [one.predicted[0] for one in runs]
     return score(gold, predicted)[0 if value == "micro" else 1]
 
 

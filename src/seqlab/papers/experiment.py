@@ -1,7 +1,8 @@
 """Experiments: what to measure, the published number and our target.
 
-An experiment is a function that measures one number, or the same number for several seeds (or folds). A
-claim is a statement about several numbers ("A is at least four points above B"), checked for each seed.
+An experiment is a function that measures one number, or the same number several times: for several seeds, or
+for several folds of the data. A claim is a statement about several numbers ("A is at least four points above
+B"), checked for each seed or fold.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Experiment:
     name : str
         Parts joined by ``/``, from general to specific: ``np/snow/cscl``.
     measure : function
-        Without arguments; trains, predicts and returns the number, or a sequence with one number per seed.
+        Without arguments; trains, predicts and returns the number, or a sequence with one number per seed or
+        fold.
     published : float, optional
         The number in the paper, if it has the same experiment (perhaps on other data).
     target : float, optional
@@ -52,7 +54,7 @@ class Claim:
     needs : tuple of str
         Names of the experiments that it compares.
     holds : function
-        Takes their numbers, in the order of ``needs``; called once per seed.
+        Takes their numbers, in the order of ``needs``; called once per seed or fold.
     is_required : bool, default=True
         Whether `seqlab reproduce` fails if the claim does not hold. False for a claim of the paper that
         we only examine.
@@ -67,24 +69,74 @@ class Claim:
     obstacle: str = ""
 
 
+class Result(NamedTuple):
+    """A measured experiment.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    measured : float
+        The number, or its mean over the seeds or folds.
+    seconds : float
+    values : tuple of float
+        One number per seed or fold; empty if there is only one number.
+    """
+
+    experiment: Experiment
+    measured: float
+    seconds: float
+    values: tuple[float, ...] = ()
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation over the seeds or folds; None with fewer than two."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def summary(self) -> str:
+        """The number, or its mean and standard deviation, as text."""
+        if self.spread is None:
+            return f"{self.measured:.2f}"
+        return f"{self.measured:.2f} +- {self.spread:.2f}"
+
+    def of_repeat(self, number: int) -> float:
+        """Return the number of one seed or fold."""
+        return self.values[number] if self.values else self.measured
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target was reached; None if there is none."""
+        target = self.experiment.target
+        if target is None:
+            return None
+        printed = round(self.measured, 2)  # the table prints hundredths
+        return printed <= target if self.experiment.less_is_better else printed >= target
+
+
 class Verdict(NamedTuple):
     """How a claim compares with the measured numbers.
 
     Attributes
     ----------
     claim : Claim
-    n_holds, n_seeds : int
-        For how many of the seeds it holds.
+    n_holds, n_repeats : int
+        For how many of the seeds or folds it holds.
+    repeats : str
+        What the numbers were repeated for: "seeds" or "folds".
+    results : tuple of Result
+        What the claim compares.
     """
 
     claim: Claim
     n_holds: int
-    n_seeds: int
+    n_repeats: int
+    repeats: str = "seeds"
+    results: tuple[Result, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds for every seed."""
-        return self.n_holds == self.n_seeds
+        """Whether the claim holds for every seed or fold."""
+        return self.n_holds == self.n_repeats
 
     @property
     def text(self) -> str:
@@ -95,44 +147,12 @@ class Verdict(NamedTuple):
             return "holds"
         if self.n_holds == 0:
             return "does not hold here"
-        return f"holds in part ({self.n_holds} of {self.n_seeds} seeds)"
-
-
-class Result(NamedTuple):
-    """A measured experiment.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    measured : float
-        The number, or its mean over the seeds.
-    seconds : float
-    values : tuple of float
-        One number per seed; empty if there is only one number.
-    """
-
-    experiment: Experiment
-    measured: float
-    seconds: float
-    values: tuple[float, ...] = ()
+        return f"holds in part ({self.n_holds} of {self.n_repeats} {self.repeats})"
 
     @property
-    def spread(self) -> float | None:
-        """Standard deviation over the seeds; None with fewer than two."""
-        return stdev(self.values) if len(self.values) > 1 else None
-
-    def of_seed(self, seed: int) -> float:
-        """Return the number of one seed."""
-        return self.values[seed] if self.values else self.measured
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the target was reached; None if there is none."""
-        target = self.experiment.target
-        if target is None:
-            return None
-        printed = round(self.measured, 2)  # the table prints hundredths
-        return printed <= target if self.experiment.less_is_better else printed >= target
+    def evidence(self) -> str:
+        """The compared numbers, with their standard deviations over the seeds or folds."""
+        return ", ".join(f"{one.experiment.name} {one.summary}" for one in self.results)
 
 
 def find_paper(name: str) -> Any:
@@ -195,18 +215,28 @@ def check_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[tup
     return [(verdict.claim.text, verdict.holds) for verdict in judge_claims(claims, results)]
 
 
-def judge_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[Verdict]:
-    """Check each claim whose experiments were all measured, for every seed that they have in common."""
+def judge_claims(
+    claims: Iterable[Claim], results: Iterable[Result], repeats: str = "seeds"
+) -> list[Verdict]:
+    """Check each claim whose experiments were all measured, for every seed or fold that they have in common.
+
+    Parameters
+    ----------
+    claims : iterable of Claim
+    results : iterable of Result
+    repeats : str, default="seeds"
+        What numbers were repeated for, as the verdicts name it.
+    """
     found = {result.experiment.name: result for result in results}
     verdicts = []
     for claim in claims:
         if claim.obstacle:
-            verdicts.append(Verdict(claim, 0, 1))
+            verdicts.append(Verdict(claim, 0, 1, repeats))
         elif found.keys() >= set(claim.needs):
-            needed = [found[name] for name in claim.needs]
-            n_seeds = min((len(one.values) for one in needed if one.values), default=1)
+            needed = tuple(found[name] for name in claim.needs)
+            n_repeats = min((len(one.values) for one in needed if one.values), default=1)
             n_holds = sum(
-                bool(claim.holds(*(one.of_seed(seed) for one in needed))) for seed in range(n_seeds)
+                bool(claim.holds(*(one.of_repeat(k) for one in needed))) for k in range(n_repeats)
             )
-            verdicts.append(Verdict(claim, n_holds, n_seeds))
+            verdicts.append(Verdict(claim, n_holds, n_repeats, repeats, needed))
     return verdicts

@@ -39,6 +39,7 @@ from seqlab.papers import linked_pages
 from seqlab.papers.experiment import Claim, Experiment
 
 TITLE = "Max-margin Markov networks: wrong letters and wrong web pages in percent (less is better)"
+REPEATS = "folds"
 
 N_FOLDS = 10
 TOL = 0.01  # relative duality gap

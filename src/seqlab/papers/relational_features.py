@@ -15,22 +15,28 @@ change+last  a sensor changes in the slice; it was the last one to change.
 majority     the most frequent activity of the training days.
 structsvm    linear `StructuredSVM`.
 subseqsvm    `StructuredSVM` with a `SubsequenceKernel` (up to 3 slices in a window of 5 before and 5
-after);
-             the slice itself takes part ("pivot"), is marked, or does not matter ("plain", as the paper
-             writes it).
+             after); the slice itself takes part ("pivot"), is marked, or does not matter ("plain", as the
+             paper writes it).
 structhkl    `StructHKL`: conjunctions of sensors of the slice.
 patternhkl   `PatternHKL`: conjunctions of mined patterns (up to 2 literals in the slice and the two before).
-tildecrf     `RelationalBoostedCRF` with queries about sensors in the same window; the number of rounds is
-             chosen among 5, 10, 20 and 50 as C of the margin models.
+tildecrf     `RelationalBoostedCRF` with queries about sensors in the same window.
 hmm, crf     `HMM` with independent sensors, and `LinearChainCRF`, with their default parameters.
+
 cpu          processor seconds of training a fold on one thread.
+gap          relative duality gap of the trained model, in percent; training stops at 1.
 all          all 40,006 slices for training.
 
-C of the margin models is chosen among 0.001, 0.01, 0.1 and 1 on left-out training days: the smallest
-value whose accuracy is at most one standard error below the best one, or ("-best") the best one. With seven
-training days the accuracies differ less than their errors, and the smaller C is the safer choice for
-slices, at the cost of rare activities. All margin models are trained to a relative duality gap of 1 %.
-The window, the decay and the length of the kernel were fixed before the first run.
+One rule chooses the settings of all five systems: each of the training days is left out in turn, and the
+setting with the highest mean accuracy on them is taken (of equal ones the more strongly regularised). The
+settings are C = 0.001, 0.01, 0.1, 1 for the margin models, for kernels each with and without a feature that
+is always on, and 5, 10, 20 or 50 rounds of boosting. Windows, decay, length and the sizes of trees were fixed
+before the first run.
+
+"-1se" is another rule: the most strongly regularised setting whose accuracy is at most one standard error
+below the best one. With seven training days the accuracies differ less than their errors. This rule, and
+the feature that is always on, were tried after accuracies on test days had been seen, so the numbers of
+"-1se" are optimistic; the feature is part of the choice on training days. There is no second home among the
+data to confirm either.
 """
 
 from __future__ import annotations
@@ -40,6 +46,8 @@ from functools import partial
 from typing import Any
 
 from seqlab.papers._relational_runs import (
+    FIVE_SYSTEMS,
+    TOL,
     measure_all_slices,
     measure_composite_features,
     measure_days,
@@ -50,17 +58,16 @@ from seqlab.papers._relational_runs import (
 from seqlab.papers.experiment import Claim, Experiment
 
 TITLE = "Relational features, house A: slices with the right activity, in percent"
+REPEATS = "folds"
 
 # Micro and macro accuracy in the paper, and our lower limits.
 PUBLISHED: dict[str, tuple[float, float]] = {
     "tildecrf": (56.22, 35.36),
     "structsvm": (58.02, 35.00),
-    "structsvm-best": (58.02, 35.00),
-    "subseqsvm": (65.25, 29.34),
-    "subseqsvm-best": (65.25, 29.34),
-    "subseqsvm-plain": (65.25, 29.34),
     "structhkl": (63.96, 32.01),
     "patternhkl": (60.36, 30.39),
+    "subseqsvm": (65.25, 29.34),
+    "subseqsvm-plain": (65.25, 29.34),
 }
 TARGETS: dict[str, float] = {
     "contiguous/raw/tildecrf": 56.22,
@@ -88,30 +95,20 @@ CPU_LIMITS: dict[str, float] = {
     "tildecrf": 60.0,
 }
 ALL_LIMIT = 600.0
+GAP_LIMIT = 100.0 * TOL
 
+_ONE_ERROR = tuple(f"{name}-1se" for name in FIVE_SYSTEMS)
 QUARTERS: dict[str, tuple[str, ...]] = {
     "contiguous/raw": (
-        "structsvm",
-        "structsvm-best",
-        "subseqsvm",
-        "subseqsvm-best",
-        "subseqsvm-plain",
-        "subseqsvm-marked",
-        "structhkl",
-        "patternhkl",
-        "tildecrf",
+        *FIVE_SYSTEMS,
+        *_ONE_ERROR,
         "hmm",
         "crf",
+        "subseqsvm-plain",
+        "subseqsvm-marked",
     ),
     "contiguous/change+last": ("hmm", "crf", "structsvm"),
-    "interleaved/raw": (
-        "structsvm",
-        "structsvm-best",
-        "subseqsvm",
-        "subseqsvm-best",
-        "structhkl",
-        "patternhkl",
-    ),
+    "interleaved/raw": (*FIVE_SYSTEMS, *_ONE_ERROR),
     "interleaved/change+last": ("hmm", "crf", "structsvm"),
 }
 DAYS: dict[str, tuple[str, ...]] = {"change+last": ("hmm", "crf")}
@@ -121,22 +118,19 @@ def _quarters(group: str, system: str) -> list[Experiment]:
     protocol, coding = group.split("/")
     name = f"{group}/{system}"
     micro, macro = PUBLISHED.get(system, (None, None)) if coding == "raw" else (None, None)
-    arguments = (protocol, coding, system)
-    return [
-        Experiment(name, partial(measure_folds, "micro", *arguments), micro, TARGETS.get(name)),
-        Experiment(
-            f"{name}/macro",
-            partial(measure_folds, "macro", *arguments),
-            macro,
-            TARGETS.get(f"{name}/macro"),
-        ),
-        Experiment(
-            f"{name}/cpu",
-            partial(measure_folds, "cpu_seconds", *arguments),
-            target=CPU_LIMITS.get(system),
-            less_is_better=True,
-        ),
+
+    def measure(value: str) -> partial[list[float]]:
+        return partial(measure_folds, value, protocol, coding, system)
+
+    macro_name = f"{name}/macro"
+    out = [
+        Experiment(name, measure("micro"), micro, TARGETS.get(name)),
+        Experiment(macro_name, measure("macro"), macro, TARGETS.get(macro_name)),
+        Experiment(f"{name}/cpu", measure("cpu_seconds"), None, CPU_LIMITS.get(system), True),
     ]
+    if system.startswith(("structsvm", "subseqsvm", "structhkl", "patternhkl")):
+        out.append(Experiment(f"{name}/gap", measure("gap"), None, GAP_LIMIT, True))
+    return out
 
 
 def _majority(protocol: str) -> list[Experiment]:
@@ -178,7 +172,7 @@ EXPERIMENTS = [
             partial(measure_spread, "contiguous", "raw", system),
             less_is_better=True,
         )
-        for system in QUARTERS["contiguous/raw"]
+        for system in FIVE_SYSTEMS
     ],
     Experiment("all/raw/subseqsvm/cpu", measure_all_slices, None, ALL_LIMIT, True),
     Experiment(
@@ -189,65 +183,70 @@ EXPERIMENTS = [
 
 
 def _paper(text: str, names: str, holds: Callable[..., Any]) -> Claim:
-    """Return a claim of the paper, which is reported but need not hold here."""
-    return Claim(text, tuple(names.split()), holds, is_required=False)
+    """Return a claim of the paper, which is reported but need not hold here.
+
+    ``names`` are experiments with contiguous quarters and the raw coding.
+    """
+    needs = tuple(f"{_RAW}{name}" for name in names.split())
+    return Claim(text, needs, holds, is_required=False)
 
 
 CLAIMS = [
     _paper(
-        "SubseqSVM beats StructSVM (micro, contiguous quarters)",
-        f"{_RAW}structsvm {_RAW}subseqsvm",
-        lambda linear, subsequences: subsequences > linear,
+        "SubseqSVM beats StructSVM and TildeCRF (micro)",
+        "structsvm tildecrf subseqsvm",
+        lambda linear, trees, subsequences: subsequences > max(linear, trees),
+    ),
+    _paper(
+        "enumAF (PatternHKL) beats StructSVM and TildeCRF (micro)",
+        "structsvm tildecrf patternhkl",
+        lambda linear, trees, patterns: patterns > max(linear, trees),
     ),
     _paper(
         "SubseqSVM as the paper writes it, without the pivot, beats StructSVM (micro)",
-        f"{_RAW}structsvm {_RAW}subseqsvm-plain",
+        "structsvm subseqsvm-plain",
         lambda linear, subsequences: subsequences > linear,
     ),
     _paper(
-        "SubseqSVM beats TildeCRF (micro, contiguous quarters)",
-        f"{_RAW}tildecrf {_RAW}subseqsvm",
-        lambda trees, subsequences: subsequences > trees,
+        "SubseqSVM has the best micro accuracy of the five systems",
+        " ".join(FIVE_SYSTEMS),
+        lambda *values: values[-1] == max(values),
     ),
     _paper(
-        "SubseqSVM has the smallest spread over the folds (micro)",
-        f"{_RAW}structsvm/spread {_RAW}subseqsvm/spread {_RAW}hmm/spread {_RAW}crf/spread",
-        lambda linear, subsequences, *others: subsequences < min(linear, *others),
+        "SubseqSVM has the smallest spread over the folds of the five systems (micro)",
+        " ".join(f"{name}/spread" for name in FIVE_SYSTEMS),
+        lambda *values: values[-1] == min(values),
     ),
     _paper(
-        "SubseqSVM has the best micro accuracy",
-        f"{_RAW}structsvm {_RAW}subseqsvm {_RAW}hmm {_RAW}crf",
-        lambda linear, subsequences, *others: subsequences > max(linear, *others),
+        "StructHKL lies between StructSVM and SubseqSVM (micro)",
+        "structsvm structhkl subseqsvm",
+        lambda linear, rules, subsequences: linear < rules < subsequences,
     ),
     _paper(
-        "mined patterns beat StructSVM (micro)",
-        f"{_RAW}structsvm {_RAW}patternhkl",
-        lambda linear, patterns: patterns > linear,
+        "richer features improve micro and harm macro accuracy: StructHKL against StructSVM",
+        "structsvm structhkl structsvm/macro structhkl/macro",
+        lambda linear, rules, a, b: rules > linear and b < a,
     ),
     _paper(
-        "StructHKL lies between StructSVM and SubseqSVM: better micro, worse macro accuracy than StructSVM",
-        f"{_RAW}structsvm {_RAW}structhkl {_RAW}subseqsvm {_RAW}structsvm/macro {_RAW}structhkl/macro",
-        lambda linear, rules, subsequences, a, b: linear < rules < subsequences and b < a,
-    ),
-    _paper(
-        "richer features improve micro and harm macro accuracy",
-        f"{_RAW}structsvm {_RAW}subseqsvm {_RAW}structsvm/macro {_RAW}subseqsvm/macro",
+        "richer features improve micro and harm macro accuracy: SubseqSVM against StructSVM",
+        "structsvm subseqsvm structsvm/macro subseqsvm/macro",
         lambda linear, subsequences, a, b: subsequences > linear and b < a,
     ),
-    _paper(
+    Claim(
         "the subsequence kernel spans all composite features: with 2^c - 1 matches",
-        "composite/conjunctions",
+        ("composite/conjunctions",),
         lambda difference: difference < 1e-9,
     ),
-    _paper(
+    Claim(
         "the subsequence kernel spans all composite features: with c matches, as published",
-        "composite/single",
+        ("composite/single",),
         lambda difference: difference < 1e-9,
+        is_required=False,
     ),
     _paper(
-        "training takes about a day",
-        f"{_RAW}subseqsvm/cpu",
-        lambda seconds: seconds > 20 * 3600,
+        "training StructSVM, enumAF and SubseqSVM takes about a day",
+        "structsvm/cpu patternhkl/cpu subseqsvm/cpu",
+        lambda *seconds: min(seconds) > 20 * 3600,
     ),
     Claim(
         "kitchen with RFID tags: with one feature a step, the baseline is as good",

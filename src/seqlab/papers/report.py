@@ -28,6 +28,7 @@ def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) 
     """
     module = find_paper(paper)
     chosen = select(module.EXPERIMENTS, only)
+    repeats = getattr(module, "REPEATS", "seeds")
     progress = Console(stderr=True, highlight=False)
     results = []
     for result in run(chosen):
@@ -39,17 +40,22 @@ def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) 
     if not console.is_terminal:
         console.width = 100
     console.print(make_table(module.TITLE, results))
-    verdicts = judge_claims(module.CLAIMS, results)
+    verdicts = judge_claims(module.CLAIMS, results, repeats)
     for verdict in verdicts:
         console.print(f"{verdict.text}: {verdict.claim.text}")
+        if verdict.evidence:
+            console.print(f"  {verdict.evidence}", style="dim")
     if output is not None:
         with open_writer(output) as write:
-            write(json.dumps(to_dict(module.TITLE, results, module.CLAIMS), indent=1) + "\n")
+            found = to_dict(module.TITLE, results, module.CLAIMS, repeats)
+            write(json.dumps(found, indent=1) + "\n")
     claims_hold = all(one.holds for one in verdicts if one.claim.is_required)
     return claims_hold and all(result.met is not False for result in results)
 
 
-def to_dict(title: str, results: Sequence[Result], claims: Sequence[Claim]) -> dict[str, Any]:
+def to_dict(
+    title: str, results: Sequence[Result], claims: Sequence[Claim], repeats: str = "seeds"
+) -> dict[str, Any]:
     """All results as plain values."""
     return {
         "title": title,
@@ -66,8 +72,13 @@ def to_dict(title: str, results: Sequence[Result], claims: Sequence[Claim]) -> d
             for result in results
         ],
         "claims": [
-            {"text": one.claim.text, "holds": one.holds, "verdict": one.text}
-            for one in judge_claims(claims, results)
+            {
+                "text": one.claim.text,
+                "holds": one.holds,
+                "verdict": one.text,
+                "evidence": one.evidence,
+            }
+            for one in judge_claims(claims, results, repeats)
         ],
     }
 

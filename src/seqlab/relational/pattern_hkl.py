@@ -12,14 +12,13 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data import state_checks
-from seqlab.data.atoms import Atom
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
-from seqlab.data.symbolic import name_atoms
+from seqlab.data.symbolic import AtomTable, SymbolicSequences, name_atoms
 from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.relational.hkl import StructHKL
+from seqlab.relational.hkl.rules import binary_inputs
 from seqlab.relational.patterns import (
-    BitColumns,
     Literal,
     Pattern,
     PatternLanguage,
@@ -41,7 +40,8 @@ class PatternHKL(StructHKL):
         Patterns refer to steps ``t - before`` to ``t + after``.
     modes : sequence of str or None, default=None
         How the predicates of the data may be used: ``"on(#)"`` with a constant, ``"use(?)"`` with a variable,
-        ``"color(?, #)"`` with both. By default with constants only. A column named ``use(cup)`` is this atom,
+        ``"color(?, #)"`` with both; the other forms of `RelationalBoostedCRF` have the same meaning here. By
+        default with constants only. A column named ``use(cup)`` is this atom,
         ``word=to`` is ``word(to)``, every other name ``door`` is ``on(door)``.
     max_pattern_length : int, default=2
         Limit on the literals of a pattern.
@@ -167,17 +167,16 @@ objective_, n_iter_, converged_, history_
 
     def _learn(self, data: TrainingData) -> FitResult:
         before, after = self._window()
-        atoms = self._atoms()
-        columns = BitColumns(data.X.matrix, np.array(data.X.offsets), atoms)
+        symbols = self._symbols(data.X.matrix, data.X.offsets)
         language = PatternLanguage(
-            atoms,
+            symbols.table,
             window=(before, after),
             modes=self.modes,
             max_variables=self.max_variables,
             link=self.link,
         )
         mined = mine_patterns(
-            columns,
+            symbols,
             language,
             min_support=self.min_support,
             max_length=self.max_pattern_length,
@@ -191,7 +190,7 @@ objective_, n_iter_, converged_, history_
             for pattern, _ in mined
         ]
         self.pattern_supports_ = np.array([support for _, support in mined], dtype=np.int64)
-        matrix = self._match(data.X.matrix, np.array(data.X.offsets))
+        matrix = match_patterns(self.patterns_, symbols)
         return super()._learn(data.with_features(Sequences(matrix, np.array(data.X.offsets))))
 
     def _window(self) -> tuple[int, int]:
@@ -202,9 +201,11 @@ objective_, n_iter_, converged_, history_
             )
         return int(window[0]), int(window[1])
 
-    def _atoms(self) -> list[Atom]:
-        """Return the atom of each column of the data."""
-        return name_atoms(super()._input_names(), self.n_features_in_)
+    def _symbols(self, matrix: Any, offsets: Any) -> SymbolicSequences:
+        """Return the atoms of every step: the columns that are on."""
+        table = AtomTable(name_atoms(super()._input_names(), self.n_features_in_))
+        inputs = binary_inputs(matrix)
+        return SymbolicSequences(table, inputs.indptr, inputs.indices, offsets)
 
     @property
     def patterns_(self) -> list[Pattern]:
@@ -220,12 +221,9 @@ objective_, n_iter_, converged_, history_
     def _n_inputs(self) -> int:
         return len(self.pattern_literals_)
 
-    def _match(self, matrix: Any, offsets: Any) -> sp.csr_matrix:
-        return match_patterns(self.patterns_, matrix, offsets, self._atoms())
-
     def _block_inputs(self, block: SequenceBlock) -> sp.csr_matrix:
         rows = block.matrix[block.begin : block.begin + block.n_steps]
-        return self._match(rows, np.array(block.offsets))
+        return match_patterns(self.patterns_, self._symbols(rows, block.offsets))
 
     def _check_state(self) -> None:
         if state_checks.has_fitted_attributes(self):

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from seqlab.data import Atom
+from seqlab.data import Atom, AtomTable, Sequences, SymbolicSequences
 from seqlab.data.errors import InputError
 from seqlab.relational.patterns import (
     Literal,
@@ -15,7 +15,6 @@ from seqlab.relational.patterns import (
     match_patterns,
     mine_patterns,
 )
-from seqlab.relational.patterns.matching import BitColumns
 
 ATOMS = [Atom("on", "a"), Atom("on", "b"), Atom("on", "c"), Atom("color", "a", "red")]
 
@@ -24,6 +23,10 @@ def make_steps(n=40, seed=0):
     random = np.random.default_rng(seed)
     matrix = (random.random((n, len(ATOMS))) < [0.5, 0.3, 0.2, 0.6]).astype(float)
     return matrix, np.array([0, 15, 16, n])
+
+
+def to_symbols(matrix, offsets, atoms=ATOMS):
+    return SymbolicSequences.from_sequences(Sequences(matrix, offsets), atoms)
 
 
 def holds(pattern, matrix, offsets, t):
@@ -52,9 +55,9 @@ def count(pattern, matrix, offsets):
 @pytest.mark.parametrize("modes", [None, ["on(#)", "on(?)", "color(?, #)"]])
 def test_supports_equal_a_recount_and_never_grow(modes):
     matrix, offsets = make_steps()
-    language = PatternLanguage(ATOMS, window=(1, 0), modes=modes, max_variables=2)
-    columns = BitColumns(matrix, offsets, ATOMS)
-    mined = mine_patterns(columns, language, min_support=3, max_length=3)
+    language = PatternLanguage(AtomTable(ATOMS), window=(1, 0), modes=modes, max_variables=2)
+    X = to_symbols(matrix, offsets)
+    mined = mine_patterns(X, language, min_support=3, max_length=3)
     support = dict(mined)
     assert len(mined) == len(support) > 30
     for pattern, n in mined[:: 1 + len(mined) // 60]:
@@ -64,15 +67,15 @@ def test_supports_equal_a_recount_and_never_grow(modes):
             part = pattern.without(literal)
             if part in support:
                 assert support[part] >= n
-    found = match_patterns(list(support), matrix, offsets, ATOMS).toarray()
+    found = match_patterns(list(support), X).toarray()
     assert found.sum(axis=0).tolist() == list(support.values())
 
 
 def test_finds_every_frequent_connected_pattern():
     matrix, offsets = make_steps()
-    columns = BitColumns(matrix, offsets, ATOMS)
-    language = PatternLanguage(ATOMS, window=(1, 1))
-    mined = dict(mine_patterns(columns, language, min_support=4, max_length=3, max_patterns=10**6))
+    X = to_symbols(matrix, offsets)
+    language = PatternLanguage(AtomTable(ATOMS), window=(1, 1))
+    mined = dict(mine_patterns(X, language, min_support=4, max_length=3, max_patterns=10**6))
     literals = [Literal(d, a.predicate, a.arguments) for d in (-1, 0, 1) for a in ATOMS]
     expected = {}
     for size in (1, 2, 3):
@@ -84,15 +87,53 @@ def test_finds_every_frequent_connected_pattern():
     assert mined == expected
 
 
+def test_marks_types_and_steps_of_modes_limit_the_patterns():
+    matrix, offsets = make_steps()
+    X = to_symbols(matrix, offsets)
+    modes = ["on(-thing)@0", "on(+thing)@-1", "color(+thing, #)", "on(?other)@-1"]
+    with pytest.raises(InputError, match="types 'thing' and 'other'"):
+        PatternLanguage(X.table, window=(1, 0), modes=modes)
+    language = PatternLanguage(X.table, window=(1, 0), modes=modes[:3], max_variables=1)
+    mined = mine_patterns(X, language, min_support=1, max_length=3)
+    assert {str(pattern) for pattern, _ in mined} == {
+        "on(A)[t]",  # the other literals need its variable
+        "on(A)[t-1] & on(A)[t]",
+        "color(A, red)[t] & on(A)[t]",
+        "color(A, red)[t-1] & on(A)[t]",
+        "on(A)[t-1] & color(A, red)[t] & on(A)[t]",
+        "color(A, red)[t-1] & color(A, red)[t] & on(A)[t]",
+        "color(A, red)[t-1] & on(A)[t-1] & on(A)[t]",
+    }
+    assert all(n == count(pattern, matrix, offsets) for pattern, n in mined)
+
+
+def test_patterns_of_any_variables_equal_enumeration():
+    matrix, offsets = make_steps()
+    X = to_symbols(matrix, offsets)
+    language = PatternLanguage(X.table, window=(1, 0), modes=["on(?)", "color(?, #)"])
+    mined = dict(mine_patterns(X, language, min_support=4, max_length=2))
+    literals = [Literal(d, "on", (v,)) for d in (-1, 0) for v in (0, 1)]
+    literals += [Literal(d, "color", (v, "red")) for d in (-1, 0) for v in (0, 1)]
+    expected = {}
+    for size in (1, 2):
+        for chosen in combinations(literals, size):
+            pattern = Pattern(chosen)
+            n = count(pattern, matrix, offsets)
+            is_valid = len(pattern) == size and pattern.is_reduced()
+            if n >= 4 and is_valid and pattern.is_connected("time"):
+                expected[pattern] = n
+    assert mined == expected
+
+
 def test_support_of_all_steps_leaves_only_tautologies():
     matrix, offsets = make_steps()
     matrix[:, 3] = 1.0
-    columns = BitColumns(matrix, offsets, ATOMS)
-    mined = mine_patterns(columns, PatternLanguage(ATOMS), min_support=1.0, max_length=3)
+    X = to_symbols(matrix, offsets)
+    mined = mine_patterns(X, PatternLanguage(AtomTable(ATOMS)), min_support=1.0, max_length=3)
     assert [str(one.pattern) for one in mined] == ["color(a, red)[t]"]
     matrix[5, 3] = 0.0
-    columns = BitColumns(matrix, offsets, ATOMS)
-    assert mine_patterns(columns, PatternLanguage(ATOMS), min_support=1.0, max_length=3) == []
+    X = to_symbols(matrix, offsets)
+    assert mine_patterns(X, PatternLanguage(AtomTable(ATOMS)), min_support=1.0, max_length=3) == []
 
 
 def test_canonical_forms_are_unique():
@@ -125,27 +166,27 @@ def test_shared_variables_mean_the_same_object():
     use = [Atom("use", name) for name in ("cup", "pan", "tea")]
     matrix = np.eye(3)[[0, 0, 1, 2, 2, 0]]
     same = Pattern([Literal(0, "use", (0,)), Literal(-1, "use", (0,))])
-    found = match_patterns([same], matrix, np.array([0, 6]), use).toarray()[:, 0]
+    found = match_patterns([same], to_symbols(matrix, [0, 6], use)).toarray()[:, 0]
     assert found.tolist() == [0, 1, 0, 0, 1, 0]
 
 
 def test_says_where_the_budget_ended_the_search():
     matrix, offsets = make_steps()
-    columns = BitColumns(matrix, offsets, ATOMS)
+    X = to_symbols(matrix, offsets)
     with pytest.warns(PatternBudgetWarning, match="max_patterns=14, among the .* of 2 literal"):
         mined = mine_patterns(
-            columns, PatternLanguage(ATOMS), min_support=1, max_length=3, max_patterns=14
+            X, PatternLanguage(AtomTable(ATOMS)), min_support=1, max_length=3, max_patterns=14
         )
     assert len(mined) == 14
-    whole = mine_patterns(columns, PatternLanguage(ATOMS), min_support=1, max_length=2)
+    whole = mine_patterns(X, PatternLanguage(AtomTable(ATOMS)), min_support=1, max_length=2)
     assert mined == whole[:14]
 
 
 def test_sequences_as_the_unit_of_support():
     matrix, offsets = make_steps()
-    columns = BitColumns(matrix, offsets, ATOMS)
+    X = to_symbols(matrix, offsets)
     mined = mine_patterns(
-        columns, PatternLanguage(ATOMS, window=(0, 0)), unit="sequences", min_support=2
+        X, PatternLanguage(AtomTable(ATOMS), window=(0, 0)), unit="sequences", min_support=2
     )
     for pattern, n in mined:
         where = [holds(pattern, matrix, offsets, t) for t in range(len(matrix))]
@@ -154,8 +195,14 @@ def test_sequences_as_the_unit_of_support():
 
 @pytest.mark.parametrize(
     ("modes", "message"),
-    [(["off(#)"], "off/1, which X does not have"), (["on(x)"], "must be # or")],
+    [
+        (["off(#)"], "off/1, which X does not have"),
+        (["on(x)"], "must begin with #"),
+        (["on(+)"], "needs a variable of type ''"),
+        (["on(-a)", "on(+-b)"], "the types 'a' and 'b'"),
+        (["on(#)@-9"], "are not in the window"),
+    ],
 )
 def test_bad_modes_are_named(modes, message):
     with pytest.raises(InputError, match=message):
-        PatternLanguage(ATOMS, modes=modes)
+        PatternLanguage(AtomTable(ATOMS), modes=modes)

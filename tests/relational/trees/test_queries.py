@@ -9,8 +9,9 @@ import pytest
 
 from seqlab.data import Atom, SymbolicSequences
 from seqlab.learning.boosting import BinnedRows
+from seqlab.relational.modes import parse_modes
 from seqlab.relational.trees.language import BOUND_TABLE, UNBOUND_TABLE, RelationalLanguage, State
-from seqlab.relational.trees.modes import Literal, connected_part, format_query, parse_modes
+from seqlab.relational.trees.queries import Literal, connected_part, format_query
 from seqlab.relational.trees.query_set import QuerySet
 from seqlab.relational.trees.windows import cover_queries, merge_windows
 

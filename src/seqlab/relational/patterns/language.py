@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
 
-from seqlab.data.atoms import Atom, parse_literal
 from seqlab.data.errors import InputError
+from seqlab.data.symbolic import AtomTable
+from seqlab.relational.modes import CONSTANT, NEW, OLD, Mode, Place, parse_modes
 from seqlab.relational.patterns.pattern import Literal, Pattern
-
-CONSTANT, VARIABLE = "#", "?"
-
-
-class Mode(NamedTuple):
-    """How a predicate may be used: each argument is a constant (``#``) or a variable (``?``)."""
-
-    predicate: str
-    arguments: tuple[str, ...]
 
 
 class PatternLanguage:
     """The literals that patterns may contain.
 
+    A pattern belongs to the language if it can be built literal by literal, each of them declared by a mode,
+    so that it is connected after every one.
+
     Parameters
     ----------
-    atoms : sequence of Atom
-        The atom of each column of the data.
+    table : AtomTable
+        The atoms of the data.
     window : tuple (before, after)
         Literals refer to steps ``t - before`` to ``t + after``.
     modes : sequence of str or None
         Such as ``"on(#)"`` (a constant: one literal for each sensor), ``"use(?)"`` (a variable: some object,
-        the same in all literals with this variable) or ``"color(?, #)"`` (an attribute of such an object).
-        By default every predicate with constants only.
+        the same in all literals with this variable) or ``"color(?, #)"`` (an attribute of such an object);
+        `seqlab.relational.modes` describes the other forms. By default every predicate with constants only.
     max_variables : int
         Limit on the variables of a pattern.
     link : {"time", "variables"}
@@ -41,62 +35,110 @@ class PatternLanguage:
 
     def __init__(
         self,
-        atoms: Sequence[Atom],
+        table: AtomTable,
         *,
         window: tuple[int, int] = (2, 0),
         modes: Sequence[str] | None = None,
         max_variables: int = 2,
         link: str = "time",
     ) -> None:
-        self.atoms = list(atoms)
-        self.offsets = range(-window[0], window[1] + 1)
         self.max_variables, self.link = max_variables, link
-        by_signature: dict[tuple[str, int], list[Atom]] = {}
-        for atom in self.atoms:
-            by_signature.setdefault((atom.predicate, len(atom.arguments)), []).append(atom)
+        first, last = -window[0], window[1]
         if modes is None:
-            self.modes = [Mode(name, (CONSTANT,) * n) for name, n in by_signature]
+            distances = tuple(range(first, last + 1))
+            n_arguments = [int(one.rpartition("/")[2]) for one in table.signatures]
+            self.modes = [
+                Mode(signature, (Place(CONSTANT, ""),) * n, distances)
+                for signature, n in zip(table.signatures, n_arguments, strict=True)
+            ]
         else:
-            self.modes = [read_mode(mode) for mode in modes]
-        self._atoms_of: dict[Mode, list[Atom]] = {}
+            self.modes = parse_modes(modes, (first, last))
+        self._types = _types_of_arguments(self.modes)
+        self._arguments_of: dict[str, list[tuple[str, ...]]] = {}
         for mode in self.modes:
-            found = by_signature.get((mode.predicate, len(mode.arguments)))
-            if found is None:
-                known = ", ".join(f"{name}/{n}" for name, n in list(by_signature)[:6])
-                wanted = f"{mode.predicate}/{len(mode.arguments)}"
-                raise InputError(f"modes name {wanted}, which X does not have; it has {known}")
-            self._atoms_of[mode] = found
+            if mode.signature not in table.signatures:
+                known = ", ".join(table.signatures[:6])
+                raise InputError(
+                    f"modes name {mode.signature}, which X does not have; it has {known}"
+                )
+            found = table.find_predicate(mode.signature)
+            self._arguments_of[mode.signature] = [table.atoms[k].arguments for k in found]
+        self._members: dict[Pattern, bool] = {}
 
     def literals(self, pattern: Pattern) -> list[Literal]:
         """Return the literals that may be added to a pattern."""
-        n = pattern.n_variables
+        types = self._variable_types(pattern)
         found: dict[Literal, None] = {}
         for mode in self.modes:
-            places = [k for k, kind in enumerate(mode.arguments) if kind == VARIABLE]
-            for names in _variable_choices(len(places), n, self.max_variables):
-                for atom in self._atoms_of[mode]:
-                    terms = list[str | int](atom.arguments)
-                    for place, name in zip(places, names, strict=True):
-                        terms[place] = name
-                    for offset in self.offsets:
-                        found[Literal(offset, mode.predicate, tuple(terms))] = None
+            predicate = mode.signature.rpartition("/")[0]
+            places = [at for at, place in enumerate(mode.places) if place.mark != CONSTANT]
+            for names in self._choose_variables([mode.places[at] for at in places], types):
+                for arguments in self._arguments_of[mode.signature]:
+                    terms = list[str | int](arguments)
+                    for at, name in zip(places, names, strict=True):
+                        terms[at] = name
+                    for offset in mode.distances:
+                        found[Literal(offset, predicate, tuple(terms))] = None
         return [literal for literal in found if literal not in pattern]
 
+    def contains(self, pattern: Pattern) -> bool:
+        """Return whether a pattern belongs to the language."""
+        found = self._members.get(pattern)
+        if found is None:
+            found = not pattern or (
+                pattern.is_connected(self.link)
+                and any(self._can_end_with(pattern, literal) for literal in pattern)
+            )
+            self._members[pattern] = found
+        return found
 
-def read_mode(text: str) -> Mode:
-    """Read a mode such as ``color(?, #)``."""
-    predicate, arguments = parse_literal(text)
-    wrong = [one for one in arguments if one not in (CONSTANT, VARIABLE)]
-    if wrong:
-        raise InputError(f"mode {text!r} has the argument {wrong[0]!r}; it must be # or ?")
-    return Mode(predicate, tuple(arguments))
+    def _can_end_with(self, pattern: Pattern, literal: Literal) -> bool:
+        """Return whether a literal may be the last one that was added."""
+        shorter = pattern.without(literal)
+        return self.contains(shorter) and any(
+            Pattern([*shorter, one]) == pattern for one in self.literals(shorter)
+        )
+
+    def _variable_types(self, pattern: Pattern) -> list[str]:
+        """Return the type of each variable of a pattern."""
+        types = {
+            term: self._types[f"{literal.predicate}/{len(literal.arguments)}", at]
+            for literal in pattern
+            for at, term in enumerate(literal.arguments)
+            if isinstance(term, int)
+        }
+        return [types[name] for name in range(len(types))]
+
+    def _choose_variables(self, places: list[Place], types: list[str]) -> list[tuple[int, ...]]:
+        """Return the ways to fill places with used variables and new ones, which are numbered in order."""
+        n_used, chosen = len(types), []
+        for names in product(
+            range(min(n_used + len(places), self.max_variables)), repeat=len(places)
+        ):
+            known = list(types)
+            for name, (mark, type_) in zip(names, places, strict=True):
+                if name > len(known) or (name == len(known) and mark == OLD):
+                    break
+                if name < len(known) and (known[name] != type_ or mark == NEW):
+                    break
+                if name == len(known):
+                    known.append(type_)
+            else:
+                chosen.append(names)
+        return chosen
 
 
-def _variable_choices(n_places: int, n_used: int, max_variables: int) -> list[tuple[int, ...]]:
-    """Return the ways to fill places with used variables and new ones, which are numbered in order."""
-    chosen = []
-    for names in product(range(min(n_used + n_places, max_variables)), repeat=n_places):
-        new = [name for name in dict.fromkeys(names) if name >= n_used]
-        if new == list(range(n_used, n_used + len(new))):
-            chosen.append(names)
-    return chosen
+def _types_of_arguments(modes: list[Mode]) -> dict[tuple[str, int], str]:
+    """Return the type of the variables at each place of each predicate."""
+    types: dict[tuple[str, int], str] = {}
+    for mode in modes:
+        for at, place in enumerate(mode.places):
+            if place.mark == CONSTANT:
+                continue
+            known = types.setdefault((mode.signature, at), place.type)
+            if known != place.type:
+                raise InputError(
+                    f"modes give variables of argument {at + 1} of {mode.signature} the types "
+                    f"{known!r} and {place.type!r}; patterns need one type"
+                )
+    return types

@@ -1,6 +1,6 @@
 """Where patterns hold: bit sets over the steps, one bit per pivot.
 
-The ground literals of a column at distance ``d`` are the bits of the column, shifted by ``d`` within each
+The ground literals of an atom at distance ``d`` are the bits of the atom, shifted by ``d`` within each
 sequence. A conjunction is an AND, a support an AND with a count of bits. A pattern with variables has a bit
 set for each substitution that occurs; it holds where one of them does.
 """
@@ -8,13 +8,12 @@ set for each substitution that occurs; it holds where one of them does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.data.atoms import Atom
+from seqlab.data.symbolic import SymbolicSequences
 from seqlab.relational.patterns.pattern import Literal, Pattern, Term, unify
 
 Bits = NDArray[np.uint64]
@@ -22,33 +21,28 @@ Bindings = dict[tuple[Term, ...], Bits]  # values of the variables 0, 1, ... -> 
 
 
 class BitColumns:
-    """Bit sets of the columns of a binary matrix.
+    """Bit sets of the atoms of symbolic sequences.
 
     Parameters
     ----------
-    matrix : array or sparse matrix of shape (n_steps, n_columns)
-        A column is on if its entry is positive.
-    offsets : int array of shape (n_sequences + 1,)
-    atoms : sequence of Atom
-        One per column.
+    X : SymbolicSequences
     """
 
-    def __init__(self, matrix: Any, offsets: NDArray[np.int64], atoms: Sequence[Atom]) -> None:
-        csc = sp.csc_matrix(matrix)
-        self.n_steps = csc.shape[0]
-        self.offsets, self.atoms = offsets, list(atoms)
-        self._steps = [
-            csc.indices[a:b][csc.data[a:b] > 0.0].astype(np.int64)
-            for a, b in zip(csc.indptr, csc.indptr[1:], strict=False)
-        ]
-        self._sequence = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    def __init__(self, X: SymbolicSequences) -> None:
+        self.n_steps, self.n_sequences = X.n_steps, len(X)
+        self.atoms = X.table.atoms
+        step = np.repeat(np.arange(X.n_steps), np.diff(X.indptr))
+        order = np.argsort(X.codes, kind="stable")
+        bounds = np.cumsum(np.bincount(X.codes, minlength=len(X.table)))[:-1]
+        self._steps = np.split(step[order], bounds) if len(X.table) else []
+        self._sequence = np.repeat(np.arange(len(X)), X.lengths)
         self._columns_of: dict[tuple[str, int], list[int]] = {}
         for k, atom in enumerate(self.atoms):
             self._columns_of.setdefault((atom.predicate, len(atom.arguments)), []).append(k)
         self._cache: dict[tuple[int, int], Bits] = {}
 
     def column(self, k: int, offset: int) -> Bits:
-        """Return the pivots ``t`` for which column ``k`` is on at ``t + offset``, in the same sequence."""
+        """Return the pivots ``t`` for which atom ``k`` holds at ``t + offset``, in the same sequence."""
         bits = self._cache.get((k, offset))
         if bits is None:
             pivots = self._steps[k] - offset
@@ -121,24 +115,19 @@ def order_literals(pattern: Pattern) -> list[Literal]:
     return [literal.substitute(names) for literal in pattern]
 
 
-def match_patterns(
-    patterns: Sequence[Pattern], matrix: Any, offsets: NDArray[np.int64], atoms: Sequence[Atom]
-) -> sp.csr_matrix:
+def match_patterns(patterns: Sequence[Pattern], X: SymbolicSequences) -> sp.csr_matrix:
     """Return a column of zeros and ones for each pattern.
 
     Parameters
     ----------
     patterns : sequence of Pattern
-    matrix : array or sparse matrix of shape (n_steps, n_columns)
-    offsets : int array of shape (n_sequences + 1,)
-    atoms : sequence of Atom
-        One per column of the matrix.
+    X : SymbolicSequences
 
     Returns
     -------
     CSR matrix of shape (n_steps, n_patterns)
     """
-    bits = BitColumns(matrix, offsets, atoms)
+    bits = BitColumns(X)
     steps = [np.flatnonzero(bits.unpack(bits.match(pattern))) for pattern in patterns]
     indptr = np.concatenate([[0], np.cumsum([one.size for one in steps])])
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *steps])

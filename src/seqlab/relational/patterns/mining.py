@@ -12,6 +12,7 @@ import warnings
 from numbers import Integral
 from typing import NamedTuple
 
+from seqlab.data.symbolic import SymbolicSequences
 from seqlab.relational.patterns.language import PatternLanguage
 from seqlab.relational.patterns.matching import Bindings, BitColumns, order_literals
 from seqlab.relational.patterns.pattern import Pattern
@@ -29,7 +30,7 @@ class MinedPattern(NamedTuple):
 
 
 def mine_patterns(
-    columns: BitColumns,
+    X: SymbolicSequences,
     language: PatternLanguage,
     *,
     min_support: float = 0.001,
@@ -42,7 +43,7 @@ def mine_patterns(
 
     Parameters
     ----------
-    columns : BitColumns
+    X : SymbolicSequences
     language : PatternLanguage
     min_support : int or float
         Number of pivots (or sequences) at which a pattern must hold; a float is a share of all.
@@ -55,8 +56,21 @@ def mine_patterns(
         What the support counts.
     distinct : bool
         Whether to leave out patterns that hold at the same steps as an earlier one.
+
+    Examples
+    --------
+    >>> from seqlab.data import SymbolicSequences
+    >>> from seqlab.relational.patterns import PatternLanguage, mine_patterns
+    >>> X = SymbolicSequences.from_steps([[["use(cup)"], ["use(cup)"], ["use(pan)"], ["use(pan)"]]])
+    >>> language = PatternLanguage(X.table, window=(1, 0), modes=["use(?)"])
+    >>> for pattern, support in mine_patterns(X, language, min_support=2, distinct=True):
+    ...     print(support, pattern)
+    4 use(A)[t]
+    3 use(A)[t-1]
+    2 use(A)[t-1] & use(A)[t]
     """
-    total = columns.n_steps if unit == "steps" else columns.offsets.size - 1
+    columns = BitColumns(X)
+    total = columns.n_steps if unit == "steps" else columns.n_sequences
     is_count = isinstance(min_support, Integral)
     needed = max(1.0, float(min_support) if is_count else float(min_support) * total - 1e-9)
     count = columns.count if unit == "steps" else columns.count_sequences
@@ -73,7 +87,7 @@ def mine_patterns(
                 if len(candidate) < length or candidate in tried:
                     continue
                 tried.add(candidate)
-                if not _is_possible(candidate, level, language.link):
+                if not _is_possible(candidate, level, language):
                     continue
                 bindings = columns.everywhere()
                 # The bindings of the parent can be reused only if its variables keep their numbers.
@@ -111,9 +125,11 @@ def mine_patterns(
     return found
 
 
-def _is_possible(candidate: Pattern, level: dict[Pattern, Bindings], link: str) -> bool:
-    """Return whether the candidate is connected and all its connected parts are frequent (Apriori)."""
-    if not candidate.is_connected(link):
+def _is_possible(
+    candidate: Pattern, level: dict[Pattern, Bindings], language: PatternLanguage
+) -> bool:
+    """Return whether the candidate is connected and all its parts in the language are frequent (Apriori)."""
+    if not candidate.is_connected(language.link):
         return False
     parts = (candidate.without(literal) for literal in candidate)
-    return all(part in level for part in parts if part.is_connected(link))
+    return all(part in level for part in parts if language.contains(part))

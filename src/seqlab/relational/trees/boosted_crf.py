@@ -30,10 +30,11 @@ from seqlab.learning.boosting import (
     TreeGrower,
 )
 from seqlab.models.boosted_crf import BoostedCRF
+from seqlab.relational.modes import ANY, Mode, Place, parse_modes
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer
 from seqlab.relational.trees.language import RelationalLanguage
-from seqlab.relational.trees.modes import ANY, Mode, Place, format_query, parse_modes
 from seqlab.relational.trees.printing import format_tree
+from seqlab.relational.trees.queries import format_query
 from seqlab.relational.trees.query_set import QuerySet
 from seqlab.relational.trees.windows import (
     column_name,
@@ -67,10 +68,10 @@ class RelationalBoostedCRF(BoostedCRF):
     modes : list of str or None, default=None
         The literals that a test may add to a query: ``"use(#object)"`` for constants of the data,
         ``"use(-object)"`` for a new variable, ``"use(+object)"`` for a variable that the query has,
-        ``"use(+-object)"`` for both, ``"use(+object)@-3..-1"`` for some steps of the window only;
-        ``"same(+object, +object)"`` and ``"different(+object, +object)"`` compare variables. Variables are
-        shared by arguments of the same type, the word after the mark. By default every predicate with
-        constants, and in sequences of atoms (strings, dicts) also with variables of one type.
+        ``"use(+-object)"`` or ``"use(?object)"`` for both, ``"use(+object)@-3..-1"`` for some steps of the
+        window only; ``"same(+object, +object)"`` and ``"different(+object, +object)"`` compare variables.
+        Variables are shared by arguments of the same type, the word after the mark. By default every
+        predicate with constants, and in sequences of atoms (strings, dicts) also with variables of one type.
     background : list of atoms, default=()
         What is known about constants at every step, such as ``"type(kettle, kitchen)"``.
     lookahead : bool, default=True

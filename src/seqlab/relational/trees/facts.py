@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from seqlab.data.atoms import Atom
 from seqlab.data.symbolic import AtomTable
-from seqlab.relational.trees.modes import COMPARISONS, Literal, Query
+from seqlab.relational.modes import COMPARISONS
+from seqlab.relational.trees.queries import Literal, Query
 
 Ints = NDArray[np.int64]
 # Numbers of kept answers: more save time if many queries begin alike.

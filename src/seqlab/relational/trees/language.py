@@ -18,18 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.learning.boosting import BinnedRows, NodeTests
+from seqlab.relational.modes import ANY, COMPARISONS, CONSTANT, NEW, OLD, Mode
 from seqlab.relational.trees.facts import Answers, WindowFacts
-from seqlab.relational.trees.modes import (
-    ANY,
-    COMPARISONS,
-    CONSTANT,
-    NEW,
-    OLD,
-    Literal,
-    Mode,
-    Query,
-    connected_part,
-)
+from seqlab.relational.trees.queries import Literal, Query, connected_part
 
 Ints = NDArray[np.int64]
 # Entries of kept tables (4 bytes each): with more, deep trees need not repeat their joins.

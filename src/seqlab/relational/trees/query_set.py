@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.vocabulary import Vocabulary
-from seqlab.relational.trees.modes import COMPARISONS, Literal, Query, Term
+from seqlab.relational.modes import COMPARISONS
+from seqlab.relational.trees.queries import Literal, Query, Term
 
 # A term is stored as 0 (no term), 1 + the number of a constant, or -1 - the number of a variable.
 _NO_DISTANCE = np.iinfo(np.int32).min

@@ -13,8 +13,9 @@ from seqlab.data.atoms import Atom
 from seqlab.data.sequences import Sequences
 from seqlab.features import Window
 from seqlab.learning.boosting.binned import take_rows, unique_rows
+from seqlab.relational.modes import Mode
 from seqlab.relational.trees.facts import WindowFacts
-from seqlab.relational.trees.modes import Literal, Mode
+from seqlab.relational.trees.queries import Literal
 
 Ints = NDArray[np.int64]
 
