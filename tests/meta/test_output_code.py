@@ -22,7 +22,7 @@ from seqlab.datasets import make_hmm_sequences
 from seqlab.meta._cascade import CascadeWindow, cascade_bits
 from seqlab.meta._code_columns import predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels
-from seqlab.meta._code_matrix import make_code, row_distances
+from seqlab.meta._code_matrix import check_code, make_code, row_distances
 from seqlab.meta._packed_columns import PackedColumns
 
 
@@ -44,6 +44,13 @@ def test_drawn_codes_satisfy_the_constraints(n_labels, seed, kind, data):
     assert not columns & complements
     assert all(0 < column.sum() < n_labels for column in code.T)
     assert len({tuple(row) for row in code}) == n_labels
+
+
+@pytest.mark.parametrize(("n_labels", "length"), [(121, 7), (121, 8), (400, 12), (2000, 13)])
+def test_short_codes_for_many_labels(n_labels, length):
+    code = draw_code("random", length, n_labels)  # columns drawn at random have equal rows
+    assert check_code(code, length, n_labels).shape == (n_labels, length)
+    assert len({tuple(column ^ column[0]) for column in code.T}) == length
 
 
 def test_three_labels_have_the_three_one_against_rest_columns():

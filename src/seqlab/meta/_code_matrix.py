@@ -10,6 +10,7 @@ and need at least ``log2(L)`` of them.
 from __future__ import annotations
 
 import math
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ MAX_EXHAUSTIVE_LABELS = 11
 N_DENSE_DRAWS = 100
 # Draws of a column after which the search for one that is still missing enumerates all columns instead.
 MAX_REJECTED = 1000
+# Draws of a whole code by columns before it is drawn by rows. Short codes for many labels nearly always have
+# equal rows: 8 random columns for 121 labels in all but 1 of 10 ** 16 draws.
+MAX_DRAWS = 10
 
 
 def make_code(
@@ -68,13 +72,39 @@ def make_code(
 
 def random_code(n_labels: int, code_length: int, random: np.random.RandomState) -> Bits:
     """Draw a code without constant, equal or complementary columns and without equal rows."""
-    while True:
-        columns = _draw_columns(n_labels, code_length, random)
-        # A column and its complement are the same problem: draw which of the two is used.
-        flipped = random.randint(2, size=code_length)
-        code = np.bitwise_xor(columns, flipped).astype(np.int8)
-        if np.unique(code, axis=0).shape[0] == n_labels:
+    for draw in count():
+        if draw < MAX_DRAWS:
+            columns = _draw_columns(n_labels, code_length, random)
+            # A column and its complement are the same problem: draw which of the two is used.
+            flipped = random.randint(2, size=code_length)
+            code = np.bitwise_xor(columns, flipped).astype(np.int8)
+        else:
+            code = _draw_rows(n_labels, code_length, random)
+        if _has_different_rows(code) and _has_different_columns(code):
             return code
+    raise AssertionError  # the loop has no end
+
+
+def _draw_rows(n_labels: int, code_length: int, random: np.random.RandomState) -> Bits:
+    """Draw different rows, shape (n_labels, code_length)."""
+    if 2**code_length <= 16 * n_labels:
+        words = random.permutation(2**code_length)[:n_labels]
+        return ((words[:, None] >> np.arange(code_length)) & 1).astype(np.int8)
+    rows: dict[bytes, Bits] = {}
+    while len(rows) < n_labels:  # at most one draw in 16 is rejected
+        row = random.randint(2, size=code_length).astype(np.int8)
+        rows.setdefault(row.tobytes(), row)
+    return np.stack(list(rows.values()))
+
+
+def _has_different_rows(code: Bits) -> bool:
+    return np.unique(code, axis=0).shape[0] == code.shape[0]
+
+
+def _has_different_columns(code: Bits) -> bool:
+    """Return whether no column is constant, and no two are equal or complementary."""
+    columns = np.unique(code ^ code[:1], axis=1)
+    return columns.shape[1] == code.shape[1] and bool(columns.any(axis=0).all())
 
 
 def _draw_columns(
