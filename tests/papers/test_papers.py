@@ -11,7 +11,7 @@ from seqlab import papers
 from seqlab.cli import app
 from seqlab.data import InputError
 from seqlab.data.open_close import open_close_to_phrases
-from seqlab.papers import classifiers_in_inference, experiment, few_labels
+from seqlab.papers import classifiers_in_inference, experiment, few_labels, report
 from seqlab.papers.experiment import (
     Claim,
     Experiment,
@@ -56,7 +56,7 @@ def test_run_and_report():
     assert [result.met for result in results] == [True, False, None]
     assert check_claims(CLAIMS, results) == [("x above y", True), ("y above x", False)]
     stored = json.loads(json.dumps(to_dict("toy", results, CLAIMS)))
-    assert stored["experiments"][0]["measured"] == 92.0
+    assert stored["experiments"][0]["measured"] == 92.004
     assert [one["holds"] for one in stored["claims"]] == [True, False]
     assert make_table("toy", results).row_count == 3
 
@@ -115,6 +115,41 @@ def test_command(toy, tmp_path, capsys):
     assert reproduce("all", "--only", "b/x") == 0  # the other papers have no such experiment
     assert reproduce("toy", "--only", "q") == 2
     assert "no experiment has the part 'q'" in capsys.readouterr().err
+
+
+def test_resume(toy, tmp_path, capsys, monkeypatch):
+    def reproduce(*args):
+        return app(["reproduce", "toy", *args], standalone_mode=False)
+
+    n_runs = []
+    seeds = Experiment("a/x", lambda: n_runs.append("a/x") or [92.004, 94.0], target=92.0)
+    toy.EXPERIMENTS = [seeds, *TOY[1:]]
+    file = tmp_path / "toy.json"
+    assert reproduce("--only", "a/x", "--json", str(file), "--resume") == 0
+    first = json.loads(file.read_text())["experiments"][0]
+    assert reproduce("--only", "a", "--json", str(file), "--resume") == 1
+    assert n_runs == ["a/x"]
+    stored = json.loads(file.read_text())
+    assert [one["name"] for one in stored["experiments"]] == ["a/x", "a/y"]
+    assert stored["experiments"][0] == first
+    assert stored["claims"][0]["holds"]
+    assert "93.00" in capsys.readouterr().out  # stored results are in the table
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    toy.EXPERIMENTS = [seeds, Experiment("a/y", interrupt)]
+    fresh = tmp_path / "fresh.json"
+    with pytest.raises(KeyboardInterrupt):
+        report.run_paper("toy", output=fresh)
+    assert [one["name"] for one in json.loads(fresh.read_text())["experiments"]] == ["a/x"]
+
+    assert reproduce("--resume") == 2
+    for content in ("nonsense", "[1]", json.dumps({**stored, "title": "other"})):
+        file.write_text(content)
+        assert reproduce("--json", str(file), "--resume") == 2
+        assert str(file.name) in capsys.readouterr().err
+        assert file.read_text() == content
 
 
 def test_experiments_of_the_paper():

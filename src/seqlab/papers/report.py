@@ -1,4 +1,4 @@
-"""Run the experiments of a paper and show the results as a table and as JSON."""
+"""Run the experiments of a paper, show the results as a table, and keep them in a JSON file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from seqlab.data.io.streams import open_writer
-from seqlab.papers.experiment import Claim, Result, find_paper, judge_claims, run, select
+import seqlab
+from seqlab.data.errors import InputError
+from seqlab.data.io.streams import iter_lines, open_writer
+from seqlab.papers.experiment import (
+    Claim,
+    Experiment,
+    Result,
+    find_paper,
+    judge_claims,
+    run,
+    select,
+)
 
 
-def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) -> bool:
+def run_paper(
+    paper: str, only: Sequence[str] = (), output: Path | None = None, *, resume: bool = False
+) -> bool:
     """Run the experiments of a paper and print the results; return whether all targets were met.
 
     Parameters
@@ -24,18 +36,26 @@ def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) 
     only : sequence of str
         Parts that the name of an experiment must contain.
     output : Path, optional
-        File for the results as JSON.
+        File for the results as JSON, written again after every experiment.
+    resume : bool, default=False
+        Whether to take over the results that ``output`` already has: only the other experiments are run,
+        and the report is about all of them.
     """
     module = find_paper(paper)
     chosen = select(module.EXPERIMENTS, only)
     repeats = getattr(module, "REPEATS", "seeds")
+    found: dict[str, Result] = {}
+    if resume and output is not None and output.exists():
+        found = read_results(output, module.TITLE, module.EXPERIMENTS)
     progress = Console(stderr=True, highlight=False)
-    results = []
-    for result in run(chosen):
-        results.append(result)
+    for result in run(one for one in chosen if one.name not in found):
+        found[result.experiment.name] = result
         progress.print(
             f"{result.experiment.name}  {result.measured:.2f}  [dim]{result.seconds:.1f} s[/dim]"
         )
+        if output is not None and (output.is_file() or not output.exists()):
+            _write(output, module, found)
+    results = _in_order(module, found)
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 100
@@ -46,11 +66,47 @@ def run_paper(paper: str, only: Sequence[str] = (), output: Path | None = None) 
         if verdict.evidence:
             console.print(f"  {verdict.evidence}", style="dim")
     if output is not None:
-        with open_writer(output) as write:
-            found = to_dict(module.TITLE, results, module.CLAIMS, repeats)
-            write(json.dumps(found, indent=1) + "\n")
+        _write(output, module, found)
     claims_hold = all(one.holds for one in verdicts if one.claim.is_required)
     return claims_hold and all(result.met is not False for result in results)
+
+
+def _in_order(module: Any, found: dict[str, Result]) -> list[Result]:
+    return [found[one.name] for one in module.EXPERIMENTS if one.name in found]
+
+
+def _write(output: Path, module: Any, found: dict[str, Result]) -> None:
+    repeats = getattr(module, "REPEATS", "seeds")
+    content = to_dict(module.TITLE, _in_order(module, found), module.CLAIMS, repeats)
+    with open_writer(output) as write:
+        write(json.dumps(content, indent=1) + "\n")
+
+
+def read_results(path: Path, title: str, experiments: Sequence[Experiment]) -> dict[str, Result]:
+    """Read the results of an earlier run; experiments that no longer exist are left out.
+
+    Raises
+    ------
+    InputError
+        If the file is not a result of the same paper and the same version of seqlab.
+    """
+    try:
+        content = json.loads("\n".join(line for _, line in iter_lines(path)))
+        if (content["title"], content["seqlab"]) != (title, seqlab.__version__):
+            raise InputError(f"{path}: has the results of another paper or version of seqlab")
+        stored = {
+            str(one["name"]): (
+                float(one["measured"]),
+                float(one["seconds"]),
+                tuple(float(value) for value in one["values"]),
+            )
+            for one in content["experiments"]
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: is not a file of results of seqlab reproduce") from error
+    return {one.name: Result(one, *stored[one.name]) for one in experiments if one.name in stored}
 
 
 def to_dict(
@@ -59,11 +115,12 @@ def to_dict(
     """All results as plain values."""
     return {
         "title": title,
+        "seqlab": seqlab.__version__,
         "experiments": [
             {
                 "name": result.experiment.name,
-                "measured": round(result.measured, 2),
-                "values": [round(value, 2) for value in result.values],
+                "measured": round(result.measured, 4),
+                "values": [round(value, 4) for value in result.values],
                 "published": result.experiment.published,
                 "target": result.experiment.target,
                 "met": result.met,
