@@ -95,7 +95,6 @@ SYSTEMS: dict[str, System] = {
     "structsvm": System(_svm, _MARGIN),
     "subseqsvm": System(partial(_subsequence_svm, "pivot"), _KERNEL),
     "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), _KERNEL),
-    "subseqsvm-marked": System(partial(_subsequence_svm, "marked"), _KERNEL),
     "structhkl": System(partial(StructHKL, tol=TOL), _MARGIN),
     "patternhkl": System(partial(PatternHKL, tol=TOL), _MARGIN),
 }

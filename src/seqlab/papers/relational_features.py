@@ -15,8 +15,8 @@ change+last  a sensor changes in the slice; it was the last one to change.
 majority     the most frequent activity of the training days.
 structsvm    linear `StructuredSVM`.
 subseqsvm    `StructuredSVM` with a `SubsequenceKernel` (up to 3 slices in a window of 5 before and 5
-             after); the slice itself takes part ("pivot"), is marked, or does not matter ("plain", as the
-             paper writes it).
+             after) that contain the slice itself; with "-plain" any subsequences of the window, as the paper
+             writes it.
 structhkl    `StructHKL`: conjunctions of sensors of the slice.
 patternhkl   `PatternHKL`: conjunctions of mined patterns (up to 2 literals in the slice and the two before).
 tildecrf     `RelationalBoostedCRF` with queries about sensors in the same window.
@@ -99,14 +99,7 @@ GAP_LIMIT = 100.0 * TOL
 
 _ONE_ERROR = tuple(f"{name}-1se" for name in FIVE_SYSTEMS)
 QUARTERS: dict[str, tuple[str, ...]] = {
-    "contiguous/raw": (
-        *FIVE_SYSTEMS,
-        *_ONE_ERROR,
-        "hmm",
-        "crf",
-        "subseqsvm-plain",
-        "subseqsvm-marked",
-    ),
+    "contiguous/raw": (*FIVE_SYSTEMS, *_ONE_ERROR, "subseqsvm-plain", "hmm", "crf"),
     "contiguous/change+last": ("hmm", "crf", "structsvm"),
     "interleaved/raw": (*FIVE_SYSTEMS, *_ONE_ERROR),
     "interleaved/change+last": ("hmm", "crf", "structsvm"),

@@ -7,7 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from tests.relational.hkl.lattice_oracle import Problem
 
-from seqlab import StructHKL, StructuredSVM
+import seqlab
+from seqlab import PatternHKL, StructHKL, StructuredSVM
+from seqlab.data import Sequences
 from seqlab.data.errors import InputError
 
 
@@ -108,3 +110,18 @@ def test_repeated_steps_cost_nothing_and_change_nothing():
     once = StructHKL(C=2.0, tol=1e-4).fit(X, y)
     twice = StructHKL(C=1.0, tol=1e-4).fit(X * 2, y * 2)
     assert twice.objective_ == pytest.approx(once.objective_, rel=2e-4)
+
+
+def test_rules_have_the_names_of_the_columns(tmp_path):
+    random = np.random.default_rng(0)
+    x = (random.random((60, 2)) < 0.5).astype(float)
+    y = [np.where(x[:, 0] > 0, "in", "out")]
+    named = Sequences(x, [0, 60], feature_names=["front door", "use(cup)"])
+    model = StructHKL(C=1.0).fit(named, y)
+    assert model.rules_[0].conditions == ("front door",)
+    np.testing.assert_array_equal(model.predict([x])[0], y[0])  # without names
+    seqlab.save(model, tmp_path / "model")
+    assert seqlab.load(tmp_path / "model").describe() == model.describe()
+    patterns = PatternHKL(window=(0, 0), C=1.0).fit(named, y)
+    assert {str(one) for one in patterns.patterns_} == {"on('front door')[t]", "use(cup)[t]"}
+    assert StructHKL(C=1.0).fit([x], y).rules_[0].conditions == ("x0",)

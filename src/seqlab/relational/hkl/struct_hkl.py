@@ -245,7 +245,15 @@ class StructHKL(ChainLabeler):
         if self.vectorizer_ is not None:
             return [str(name) for name in self.vectorizer_.get_feature_names_out()]
         numbered = [f"x{b}" for b in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", numbered)]
+        names = getattr(self, "column_names_", None) or numbered
+        return [str(name) for name in getattr(self, "feature_names_in_", names)]
+
+    def _read_training_features(self, X: Any, y: Any, lengths: Any) -> tuple[Sequences, Any]:
+        sequences, layout = super()._read_training_features(X, y, lengths)
+        # The names of `Sequences` are for the rules only: other data need not have them in `predict`.
+        names = None if self.vectorizer_ is not None else sequences.feature_names
+        self.column_names_ = None if names is None else [str(name) for name in names]
+        return sequences, layout
 
     @property
     def rules_(self) -> list[Rule]:
@@ -276,6 +284,10 @@ class StructHKL(ChainLabeler):
             return
         n_labels = self.classes_.size
         self._check_chain()
+        names = getattr(self, "column_names_", None)
+        if names is not None:
+            is_valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            state_checks.require(is_valid and len(names) == self.n_features_in_, "column_names_")
         state_checks.check_array(self.end_, "end_", (n_labels,))
         offsets = state_checks.check_array(
             self.conjunction_offsets_, "conjunction_offsets_", (None,), "i"
