@@ -138,7 +138,8 @@ LABELERS = [
     ),
     Entry(
         "StructuredSVM-slack",
-        seqlab.StructuredSVM(rescaling="slack", solver="n-slack", tol=0.05, random_state=0),
+        seqlab.StructuredSVM(rescaling="slack", tol=1e-9),
+        weight_is_repetition=True,
     ),
     Entry("StructHKL", seqlab.StructHKL(C=20, tol=0.05)),
     Entry("PatternHKL", seqlab.PatternHKL(C=20, window=(1, 0), min_support=4, tol=0.05)),

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from margin_data import enumerate_planes, make_chains, make_problem, primal_objective
 from seqlab.data import InputError, Sequences
-from seqlab.learning import BlockAscent, OneSlackCuttingPlane, SubgradientDescent
+from seqlab.learning import MAX_GROUPS, BlockAscent, CuttingPlane, SubgradientDescent
 from seqlab.structures.chain import ChainStructure
 from seqlab.structures.margins import MarginProblem, WeightModel
 from structures.star import StarStructure
@@ -21,8 +21,9 @@ L = 3
 def solve(model, solver, tol=1e-6, max_iter=3000):
     """The last state of a learner, and its lowest dual and primal objectives."""
     random = np.random.RandomState(0)
-    if solver == "1-slack":
-        states = OneSlackCuttingPlane(model, tol=tol).states()
+    if solver in ("1-slack", "cutting_plane"):
+        n_groups = 1 if solver == "1-slack" else MAX_GROUPS
+        states = CuttingPlane(model, tol=tol, n_groups=n_groups).states()
     elif solver == "subgradient":
         states = SubgradientDescent(model, random=random).states()
     elif solver == "smo":
@@ -40,7 +41,7 @@ def solve(model, solver, tol=1e-6, max_iter=3000):
     return seen
 
 
-MARGIN = ["smo", "bcfw", "n-slack", "1-slack", "subgradient"]
+MARGIN = ["smo", "bcfw", "n-slack", "1-slack", "cutting_plane", "subgradient"]
 
 
 @pytest.mark.parametrize("rescale_slack", [False, True])
@@ -129,6 +130,26 @@ def test_factored_dual_equals_a_generic_qp_over_node_and_edge_marginals():
     assert -result.fun == pytest.approx(found, rel=1e-6)
 
 
+def test_one_search_finds_the_worst_labeling_of_each_range_of_errors():
+    X, y = make_chains(seed=4, n=4, longest=4)
+    bound, problem = make_problem(X, y, L, rescale_slack=True)
+    model = bound.margin_model(problem)
+    w = np.random.default_rng(0).normal(size=model.vector().size)
+    model.set(w)
+    found = model.find_many_violators()
+    assert len(found) == 4  # the worst of all; 1, 2-3 and 4 errors
+    for i, (x, gold) in enumerate(zip(X, y, strict=True)):
+        losses, planes = enumerate_planes(x, gold, L, rescale_slack=True)
+        heights = losses - planes @ w
+        assert found[0].slack[i] == pytest.approx(max(heights.max(), 0.0))
+        for one, (low, high) in zip(found[1:], [(1, 1), (2, 3), (4, 7)], strict=True):
+            inside = (low <= losses) & (losses <= high)
+            expected = heights[inside].max() if inside.any() else 0.0
+            assert one.slack[i] == pytest.approx(expected)
+            assert one.losses[i] == np.sum(one.labels[bound.X.offsets[i] :][: len(gold)] != gold)
+    np.testing.assert_array_equal(found[0].slack, model.find_violators().slack)
+
+
 @pytest.mark.parametrize(("C", "expected"), [(1.0, 0.25), (0.25, 0.1875)])
 @pytest.mark.parametrize("solver", ["smo", "bcfw", "n-slack", "1-slack"])
 def test_hand_case_of_one_step_and_two_labels(C, expected, solver):
@@ -187,7 +208,7 @@ def test_generic_model_of_any_structure_agrees_with_the_compiled_chain():
     X, y = make_chains(seed=2)
     bound, problem = make_problem(X, y, L)
     compiled = solve(bound.margin_model(problem), "bcfw", tol=1e-8)[-1]
-    for solver in ("bcfw", "n-slack", "1-slack"):
+    for solver in ("bcfw", "n-slack", "1-slack", "cutting_plane"):
         generic = solve(WeightModel(bound, problem), solver, tol=1e-6, max_iter=500)[-1]
         assert generic.objective == pytest.approx(compiled.objective, rel=1e-5)
     averaged = solve(WeightModel(bound, problem), "subgradient", max_iter=60)[-1]

@@ -25,10 +25,12 @@ def weights(model):
 
 
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])
-@pytest.mark.parametrize("solver", ["bcfw", "n-slack", "1-slack"])
+@pytest.mark.parametrize("solver", ["bcfw", "cutting_plane", "n-slack", "1-slack"])
 def test_objective_equals_enumeration_and_all_solvers_agree(data, solver, rescaling):
     X, y = data
-    reference = StructuredSVM(C=0.4, tol=1e-7, rescaling=rescaling, random_state=1).fit(X, y)
+    reference = StructuredSVM(
+        C=0.4, tol=1e-7, rescaling=rescaling, solver="bcfw", random_state=1
+    ).fit(X, y)
     model = StructuredSVM(C=0.4, tol=1e-6, rescaling=rescaling, solver=solver, random_state=0)
     model.fit(X, y)
     slack = rescaling == "slack"
@@ -41,6 +43,17 @@ def test_objective_equals_enumeration_and_all_solvers_agree(data, solver, rescal
         random_state=0,
     ).fit(X, y)  # fmt: skip
     assert kernel.objective_ == pytest.approx(reference.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["auto", "1-slack"])
+def test_slack_rescaling_converges_on_a_long_sequence(solver):
+    """Wrong labels number 1 to 80, so planes differ in length by a factor of thousands."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, size=80)
+    X = random.normal(size=(80, 4)) + 1.5 * np.eye(4)[labels]
+    model = StructuredSVM(rescaling="slack", solver=solver, max_iter=300).fit([X], [labels])
+    assert model.converged_
+    assert model.history_["gap"][-1] <= 1e-3 * model.objective_
 
 
 def test_margin_rescaling_equals_m3n(data):

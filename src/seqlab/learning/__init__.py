@@ -1,7 +1,7 @@
 """Learners that train a structure, and the driver of all iterative fits."""
 
 from seqlab.learning.class_weight import StepWeightedLikelihood, class_weights, step_class_weights
-from seqlab.learning.cutting_plane import OneSlackCuttingPlane
+from seqlab.learning.cutting_plane import MAX_GROUPS, CuttingPlane
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
 from seqlab.learning.early_stopping import EarlyStopping, split_off_validation
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
@@ -12,13 +12,14 @@ from seqlab.learning.progress import FitProgress
 from seqlab.learning.training_data import TrainingData
 
 __all__ = [
+    "MAX_GROUPS",
     "BlockAscent",
+    "CuttingPlane",
     "EarlyStopping",
     "FitProgress",
     "FitResult",
     "Likelihood",
     "Monitor",
-    "OneSlackCuttingPlane",
     "PenalisedObjective",
     "Perceptron",
     "StepWeightedLikelihood",

@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import StrOptions
 from seqlab.data.errors import InputError
 from seqlab.data.tags import phrase_rules
 from seqlab.learning import (
+    MAX_GROUPS,
     BlockAscent,
+    CuttingPlane,
     FitProgress,
-    OneSlackCuttingPlane,
     SubgradientDescent,
     TrainingData,
 )
@@ -57,11 +58,17 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
         ``classes_``.
     class_weight : dict, "balanced" or None, default=None
         Factor of the loss of steps with a label of this class.
-    solver : {"bcfw", "n-slack", "1-slack", "subgradient"}, default="bcfw"
-        "bcfw" is block-coordinate Frank-Wolfe with pairwise steps on stored labelings; "n-slack" and
-        "1-slack" are cutting-plane methods, with working sets per sequence or one for all; "subgradient" is
-        stochastic subgradient descent with averaging, which runs ``max_iter`` passes and has no certificate.
+    solver : {"auto", "bcfw", "cutting_plane", "n-slack", "1-slack", "subgradient"}, default="auto"
         All of them converge to the same optimum.
+
+        - "bcfw" is block-coordinate Frank-Wolfe with pairwise steps on stored labelings, the fastest with
+          margin rescaling.
+        - "cutting_plane" has working sets for up to 16 groups of sequences, and is stabilised. It is the only
+          one that copes with slack rescaling of sequences of more than about 20 steps.
+        - "1-slack" is the same with one working set for all sequences, "n-slack" has one for each sequence.
+        - "subgradient" is stochastic subgradient descent with averaging, which runs ``max_iter`` passes and
+          has no certificate.
+        - "auto" is "cutting_plane" with slack rescaling and "bcfw" otherwise.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         See `M3N`.
     degree, coef0, gamma, normalize, edge_features, boundary, cache_size
@@ -122,7 +129,9 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
         **MARGIN_CONSTRAINTS,
         "rescaling": [StrOptions({"margin", "slack"})],
         "loss": [StrOptions({"hamming", "span"}), "array-like"],
-        "solver": [StrOptions({"bcfw", "n-slack", "1-slack", "subgradient"})],
+        "solver": [
+            StrOptions({"auto", "bcfw", "cutting_plane", "n-slack", "1-slack", "subgradient"})
+        ],
     }
 
     def __init__(
@@ -132,7 +141,7 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
         rescaling: str = "margin",
         loss: Any = "hamming",
         class_weight: dict[Any, float] | str | None = None,
-        solver: str = "bcfw",
+        solver: str = "auto",
         kernel: str | Callable[..., Any] = "linear",
         degree: int = 3,
         coef0: float = 1.0,
@@ -218,13 +227,17 @@ class StructuredSVM(MarginBoundMixin, MarginChainLabeler):
 
     def _states(self, model: MarginModel) -> Iterator[FitState]:
         random = check_random_state(self.random_state)
-        if self.solver == "1-slack":
-            return OneSlackCuttingPlane(model, tol=self.tol).states()
-        if self.solver == "subgradient":
+        solver = self.solver
+        if solver == "auto":
+            solver = "cutting_plane" if self._rescales_slack else "bcfw"
+        if solver in ("cutting_plane", "1-slack"):
+            n_groups = 1 if solver == "1-slack" else MAX_GROUPS
+            return CuttingPlane(model, tol=self.tol, n_groups=n_groups).states()
+        if solver == "subgradient":
             return SubgradientDescent(model, random=random).states()
         dual = model.plane_dual()
         options = {"tol": self.tol, "random": random, "n_cached": N_CACHED}
-        if self.solver == "n-slack":
+        if solver == "n-slack":
             options["cached_gain"] = CACHED_GAIN
         return BlockAscent(model, dual, **options).states()
 

@@ -115,6 +115,10 @@ class MarginModel(Protocol):
         """Search the labeling of highest ``h`` of every sample."""
         ...
 
+    def find_many_violators(self) -> list[Violators]:
+        """Search one or more labelings of every sample; the first ones are those of highest ``h``."""
+        ...
+
     def plane_dual(self) -> BlockDual:
         """Return the dual over stored labelings, all weight on the gold ones; the model becomes zero."""
         ...
@@ -191,6 +195,10 @@ class WeightModel:
         losses[np.diff(bound.X.offsets) == 0] = 0.0
         margins = bound.inner_products(problem.codes, self.w) - bound.inner_products(labels, self.w)
         return Violators(labels, losses - margins, losses, np.ones(losses.size))
+
+    def find_many_violators(self) -> list[Violators]:
+        """Search the labeling of highest ``h`` of every sample; see `MarginModel`."""
+        return [self.find_violators()]
 
     def search(self, sample: int, unit: float = 1.0) -> tuple[Codes, float]:
         """Return the labeling of highest ``h`` of one sample, and its loss."""

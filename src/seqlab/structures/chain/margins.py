@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.kernels import GramMatrix
+from seqlab.structures.chain._kernels.error_ranges import find_range_violators
 from seqlab.structures.chain._kernels.plane_steps import (
     COSTS,
     SLACK,
@@ -161,15 +162,16 @@ class ChainMarginModel:
         """Return the vector of ``sum_i weights_i psi_i(labels_i)``."""
         codes, n_labels = self.problem.codes, self.table.shape[1]
         step_weights = np.repeat(weights, np.diff(self.offsets))
+        used = step_weights != 0.0
         table, edges = np.zeros_like(self.table), np.zeros_like(self.edge_table)
         arcs = np.zeros_like(self.arcs)
         starts = self.offsets[:-1]
         ends = self.offsets[1:] - 1
-        inside = np.ones(codes.size, dtype=bool)
+        inside = used.copy()
         inside[starts] = False
         pair = n_labels * n_labels
         for y, sign in ((codes, 1.0), (labels, -1.0)):
-            self._add_rows(table, y, np.ones(codes.size, dtype=bool), sign * step_weights)
+            self._add_rows(table, y, used, sign * step_weights)
             pairs = np.concatenate([[0], y[:-1] * n_labels + y[1:]])
             if self.n_edge_columns:
                 self._add_rows(edges, pairs, inside, sign * step_weights)
@@ -201,6 +203,27 @@ class ChainMarginModel:
         slack, losses, scales = np.empty((3, problem.limits.size))
         find_violators(self.arrays, self.space, self.rule, unit, labels, slack, losses, scales)
         return Violators(labels, slack, losses, scales)
+
+    def find_many_violators(self) -> list[Violators]:
+        """Return the labelings of highest ``h``; with slack rescaling those for ranges of errors, too.
+
+        The ranges are those of 1, 2-3, 4-7, ... wrong labels.
+        """
+        if not self.problem.rescale_slack:
+            return [self.find_violators()]
+        codes, n = self.problem.codes, self.problem.limits.size
+        n_ranges = int(np.diff(self.offsets).max(initial=1)).bit_length()
+        # The gold labeling, whose h is 0, is the first candidate.
+        labels = np.empty((n_ranges + 1, codes.size), dtype=np.int64)
+        labels[0] = codes
+        slack, losses = np.zeros((2, n_ranges + 1, n))
+        find_range_violators(self.arrays, self.space, labels[1:], slack[1:], losses[1:])
+        scales = np.where(losses > 0.0, losses, 1.0)
+        top = slack.argmax(axis=0)
+        labels[0] = labels[np.repeat(top, np.diff(self.offsets)), np.arange(codes.size)]
+        for values in (slack, losses, scales):
+            values[0] = values[top, np.arange(n)]
+        return [Violators(*one) for one in zip(labels, slack, losses, scales, strict=True)]
 
     def plane_dual(self) -> ChainPlaneDual:
         """Return the dual over stored labelings; the model becomes zero."""
