@@ -1,15 +1,18 @@
 """Training time and accuracy against the number of labels: exact CRF, perceptrons, output codes.
 
-Sequences are drawn from an HMM with as many symbols as labels ("both"). Prints a table, and draws the picture
-of the guide with ``--picture FILE``. Processor seconds of training on one thread, without compilation.
+Sequences are drawn from an HMM with as many symbols as labels ("both"). Prints a table and keeps the
+results, from which ``plots.py`` draws the picture of the guide; results of earlier runs with other numbers of
+labels or other learners stay. CPU seconds of training on one thread, without compilation.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
-from pathlib import Path
+
+from _common import RESULTS, keep
 
 from seqlab import LinearChainCRF, SequentialOutputCode, StructuredPerceptron
 from seqlab.data import Sequences
@@ -18,8 +21,6 @@ from seqlab.features import Window
 
 N_LABELS = (10, 30, 100, 300, 1000)
 N_TRAIN, N_TEST, LENGTH = 200, 100, 50
-# A learner is not trained with more labels than this: the exact CRF takes minutes.
-LIMITS = {"CRF, exact": 300}
 LEARNERS = {
     "CRF, exact": lambda: LinearChainCRF(c2=0.1),
     "perceptron, exact": lambda: StructuredPerceptron(random_state=0),
@@ -55,8 +56,6 @@ def measure(n_labels, names):
     X, y, X_test, y_test = load(n_labels)
     out = []
     for name in names:
-        if n_labels > LIMITS.get(name, n_labels):
-            continue
         began = time.process_time()
         model = LEARNERS[name]().fit(X, y)
         seconds = time.process_time() - began
@@ -64,42 +63,25 @@ def measure(n_labels, names):
     return out
 
 
-def draw(found, path):
-    """Draw seconds and accuracy against the number of labels."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for name in LEARNERS:
-        points = [(n, s, a) for n, rows in found.items() for one, s, a in rows if one == name]
-        labels, seconds, accuracy = zip(*points, strict=True)
-        left.plot(labels, seconds, marker="o", label=name)
-        right.plot(labels, accuracy, marker="o", label=name)
-    for axis, text in ((left, "seconds of training"), (right, "steps with the right label, %")):
-        axis.set(xscale="log", xlabel="labels", ylabel=text)
-        axis.grid(alpha=0.3)
-    left.set_yscale("log")
-    right.legend(fontsize="small")
-    figure.savefig(path, dpi=110)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", type=Path)
     parser.add_argument("--labels", type=int, nargs="*", default=N_LABELS)
+    parser.add_argument("--learners", nargs="*", choices=list(LEARNERS), default=list(LEARNERS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    measure(10, LEARNERS)  # compile
-    found = {}
+    measure(10, options.learners)  # compile
+    path = RESULTS / "many_labels.json"
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    found = {name: stored.get(name, {}) for name in LEARNERS}
     print(f"{'labels':>6}  {'learner':26} {'seconds':>8} {'accuracy':>8}")
     for n_labels in options.labels:
-        found[n_labels] = measure(n_labels, LEARNERS)
-        for name, seconds, accuracy in found[n_labels]:
+        for name, seconds, accuracy in measure(n_labels, options.learners):
+            found[name][str(n_labels)] = {
+                "seconds": round(seconds, 3),
+                "accuracy": round(accuracy, 2),
+            }
             print(f"{n_labels:6}  {name:26} {seconds:8.2f} {accuracy:8.1f}", flush=True)
-    if options.picture is not None:
-        draw(found, options.picture)
+        keep("many_labels", found)
 
 
 if __name__ == "__main__":

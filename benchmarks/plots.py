@@ -1,10 +1,16 @@
-"""Plots of the results of the other benchmarks, from their JSON files."""
+"""Plots of the results of the other benchmarks, from their JSON files.
+
+``output_codes.json`` is written by ``seqlab reproduce secoc --json FILE --resume``. The pictures of the guide
+are written to ``docs/assets``.
+"""
 
 from __future__ import annotations
 
 import json
 
-from _common import RESULTS
+from _common import RESULTS, ROOT
+
+ASSETS = ROOT / "docs" / "assets"
 
 
 def load(name):
@@ -43,6 +49,103 @@ def series(name, rows, axes):
     axes.legend(frameon=False, fontsize=8)
 
 
+# Families of the experiments `seqlab reproduce secoc` in the order of their points: label, kinds.
+FAMILIES = {
+    "output code, boosted trees": ("gtb", ("iid", "i", "c1", "c2", "c3", "c5", "c9", "c11")),
+    "output code, perceptrons": (
+        "vp",
+        ("iid", "i", "c1", "c5", "c11", "c19", "c50", "call"),
+    ),
+    "all labels, perceptron": ("full", ("vp-beam-1", "vp-beam-5", "vp-beam-20", "vp")),
+    "all labels, boosted trees": ("full", ("gtb-beam-1", "gtb-beam-5", "gtb-beam-20")),
+    "all labels, CRF": ("full", ("crf",)),
+}
+MARKS = {"vp": "exact", "crf": "exact", "call": "all"}
+
+
+def accuracy_of_seconds(results, window, axes):
+    """Plot the accuracy on NETtalk against the CPU seconds of training.
+
+    For the first seed: some experiments have no other, and the words of seeds differ in difficulty.
+    """
+    found = {one["name"]: one["values"][0] for one in results["experiments"]}
+    for label, (family, kinds) in FAMILIES.items():
+        names = {kind: f"nettalk/w{window}/{family}/{kind}" for kind in kinds}
+        points = [
+            (found[f"{name}/cpu"], found[name], kind)
+            for kind, name in names.items()
+            if {name, f"{name}/cpu"} <= found.keys()
+        ]
+        if not points:
+            continue
+        seconds, accuracy, _ = zip(*points, strict=True)
+        [line] = axes.plot(seconds, accuracy, "o-", markersize=4, linewidth=1.2, label=label)
+        for x, y, kind in points:
+            text = MARKS.get(kind, kind.rsplit("-", 1)[-1])
+            axes.annotate(
+                text, (x, y), (3, 3), textcoords="offset points", fontsize=7, color=line.get_color()
+            )
+    axes.set(xscale="log", xlabel="CPU seconds of training", title=f"window of {window}")
+    axes.grid(alpha=0.3)
+
+
+def against_labels(results, figure):
+    """Plot the seconds of training and the accuracy against the number of labels."""
+    left, right = figure.subplots(1, 2)
+    for name, points in results.items():
+        labels = [int(one) for one in points]
+        left.plot(labels, [one["seconds"] for one in points.values()], "o-", markersize=4)
+        accuracy = [one["accuracy"] for one in points.values()]
+        right.plot(labels, accuracy, "o-", markersize=4, label=name)
+    for axes, text in (
+        (left, "CPU seconds of training"),
+        (right, "steps with the right label, %"),
+    ):
+        axes.set(xscale="log", xlabel="labels", ylabel=text)
+        axes.grid(alpha=0.3)
+    left.set_yscale("log")
+    right.legend(frameon=False, fontsize=7)
+
+
+def write_tables(results, path):
+    """Write the experiments and claims of ``seqlab reproduce`` as Markdown."""
+    lines = [
+        f"# {results['title']}",
+        "",
+        "Written by `benchmarks/plots.py` from the results of `seqlab reproduce secoc`; the docstring of",
+        "`seqlab.papers.output_codes` explains the names. CPU seconds of training on one thread; goals are",
+        "lower limits for accuracies and upper limits for seconds.",
+        "",
+        "| experiment | mean | seeds | goal | CPU s | goal |",
+        "|---|---|---|---|---|---|",
+    ]
+    found = {one["name"]: one for one in results["experiments"]}
+    for name, one in found.items():
+        if name.endswith("/cpu"):
+            continue
+        work = found.get(f"{name}/cpu", {})
+        cells = [
+            f"{one['measured']:.1f}",
+            " ".join(f"{value:.1f}" for value in one["values"]),
+            f"{one['target']:g}" if one["target"] else "",
+            f"{work['measured']:.1f}" if work else "",
+            f"{work['target']:g}" if work.get("target") else "",
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += ["", "| claim | verdict | numbers |", "|---|---|---|"]
+    for claim in results["claims"]:
+        lines.append(f"| {claim['text']} | {claim['verdict']} | {claim['evidence']} |")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def save_picture(figure, name):
+    """Save a picture of the guide: text stays text, and equal results give equal bytes."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(ASSETS / f"{name}.svg", metadata={"Date": None})
+
+
 def draw():
     from matplotlib.figure import Figure
 
@@ -58,6 +161,21 @@ def draw():
             series(name, rows, axes)
         figure.suptitle("One pass of CRF training")
         figure.savefig(RESULTS / "scaling.png", dpi=150)
+    results = load("output_codes")
+    if results:
+        figure = Figure(figsize=(9, 4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        accuracy_of_seconds(results, 1, left)
+        accuracy_of_seconds(results, 3, right)
+        left.set_ylabel("letters with the right label, %")
+        right.legend(frameon=False, fontsize=7, loc="lower right")
+        save_picture(figure, "nettalk")
+        write_tables(results, RESULTS / "output_codes.md")
+    results = load("many_labels")
+    if results:
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        against_labels(results, figure)
+        save_picture(figure, "many_labels")
 
 
 if __name__ == "__main__":

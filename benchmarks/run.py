@@ -16,6 +16,7 @@ SCRIPTS = [
     "templates_vs_python.py",
     "snow.py",
     "boosting.py",
+    "output_code.py",
     "phrases.py",
     "combinators.py",
     "stacking.py",
