@@ -179,18 +179,28 @@ def _places(node):
 
 
 def check_damaged(path, X):
-    """Load a damaged file and predict with it; return what happened.
+    """Load a damaged file and predict with it; return what happened."""
+    model = load_damaged(path)
+    return "refused" if model is None else check_prediction(model, X)
+
+
+def load_damaged(path):
+    """Return the model of a damaged file, None if it is refused; raise any other error."""
+    try:
+        return load(path)
+    except ModelFileError:
+        return None
+
+
+def check_prediction(model, X):
+    """Predict with a model from a damaged file; return what happened.
 
     Raises any error that is neither a `SeqlabError` nor the `NotFittedError` of a model without its fitted
     attributes.
     """
-    try:
-        model = load(path)
-    except ModelFileError:
-        return "refused"
     if not hasattr(model, "predict"):
         return "loaded"
-    for method in ("predict", "predict_proba"):
+    for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, method):
             try:
                 getattr(model, method)(X)

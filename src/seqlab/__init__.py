@@ -3,19 +3,21 @@
 Public names are imported on first use, so that ``import seqlab`` is fast and loads neither
 scikit-learn nor numba. Messages about training go to the logger ``seqlab``, which shows nothing unless the
 program configures `logging`.
+
+This module imports almost nothing: Ctrl-C can only be held back (`seqlab.cli`) after it.
 """
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
-from typing import Any
 
 from seqlab.utils.numba_cache import ensure_numba_cache
 
 __version__ = "0.1.0"
 
-logging.getLogger("seqlab").addHandler(logging.NullHandler())
+TYPE_CHECKING = False  # for type checkers, which know the name; the module typing is not imported
+if TYPE_CHECKING:
+    from typing import Any
 
 _MODULE_OF_NAME = {
     "BoostedCRF": "seqlab.models.boosted_crf",

@@ -172,6 +172,32 @@ def test_interrupt_before_the_first_iteration_writes_no_file(files, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_while_the_command_line_is_parsed(number, code):
+    """Code of other libraries that ignores all errors has swallowed it."""
+    program = f"""
+import signal, sys
+from seqlab.cli import main
+from typer.core import TyperCommand
+parse = TyperCommand.parse_args
+def parse_args(self, ctx, args):
+    try:
+        signal.raise_signal({int(number)})
+    except KeyboardInterrupt:
+        pass
+    return parse(self, ctx, args)
+TyperCommand.parse_args = parse_args
+sys.argv = ["seqlab", "datasets", "show", "conll2000"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr == "seqlab: interrupted\n"
+
+
 def test_failed_import_is_reported_once(files, tmp_path):
     (tmp_path / "joblib").mkdir()
     (tmp_path / "joblib" / "__init__.py").write_text("raise ImportError('no such joblib')")

@@ -10,32 +10,37 @@ from damaged_models import (
     is_sound_zip,
     old_files,
 )
+from fitted_models import NEW_MODELS
 from seqlab import load, save
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-FILES = list(old_files())
+OLD_FILES = {name: (content, X) for name, content, X in old_files()}
 
 
-@pytest.fixture(scope="module", params=FILES, ids=lambda file: file[0])
+@pytest.fixture(scope="module", params=[*OLD_FILES, *NEW_MODELS])
 def files(request, tmp_path_factory):
-    """The content of a file in its old format and in the current one, and input for its model."""
-    _, content, X = request.param
+    """The content of the files of a model, in the current format and, if it has one, in its old format."""
     path = tmp_path_factory.mktemp("sound") / "model.seqlab"
+    if request.param in NEW_MODELS:
+        model, X = NEW_MODELS[request.param]()
+        save(model, path)
+        return [path.read_bytes()], X
+    content, X = OLD_FILES[request.param]
     path.write_bytes(content)
     save(load(path), path)
-    return content, path.read_bytes(), X
+    return [path.read_bytes(), content], X
 
 
 @pytest.mark.parametrize(
     ("damage", "n_cases"), [(damage_structure, 24), (damage_bytes, 12)], ids=["structure", "bytes"]
 )
 def test_damage(files, damage, n_cases, tmp_path):
-    *contents, X = files
+    contents, X = files
     path = tmp_path / "model.seqlab"
     found = []
     for case in range(n_cases):
-        damaged = damage(contents[case % 2], np.random.default_rng(case))
+        damaged = damage(contents[case % len(contents)], np.random.default_rng(case))
         if damage is damage_structure:
             assert is_sound_zip(damaged)
         path.write_bytes(damaged)
@@ -44,7 +49,7 @@ def test_damage(files, damage, n_cases, tmp_path):
 
 
 def test_sound_files_are_not_refused(files, tmp_path):
-    *contents, X = files
+    contents, X = files
     for content in contents:
         (tmp_path / "model.seqlab").write_bytes(content)
         assert check_damaged(tmp_path / "model.seqlab", X) == "predicted"

@@ -2,16 +2,12 @@ import errno
 import io
 import os
 import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from blocks import use_small_blocks
 from seqlab import LinearChainCRF
-from seqlab.utils import numba_cache
 from seqlab.utils.signals import check_signals, hold_interrupts, signals_at_safe_points
 from seqlab.utils.streams import UnfailingStream
 
@@ -144,41 +140,3 @@ def test_a_stream_that_cannot_fail(stream):
     safe.writelines(["text\n"])
     safe.flush()
     assert not safe.isatty()
-
-
-class TestNumbaCache:
-    @pytest.fixture(autouse=True)
-    def environment(self, monkeypatch, tmp_path):
-        monkeypatch.delenv(numba_cache.VARIABLE, raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        monkeypatch.setattr(os, "access", lambda path, _: str(path).startswith(str(tmp_path)))
-
-    def test_a_private_folder_if_nothing_else_is_writable(self, tmp_path):
-        numba_cache.ensure_numba_cache("/read-only")
-        first = Path(os.environ[numba_cache.VARIABLE])
-        assert first.parent == tmp_path
-        assert first.stat().st_mode & 0o077 == 0
-        del os.environ[numba_cache.VARIABLE]
-        numba_cache.ensure_numba_cache("/read-only")
-        assert os.environ[numba_cache.VARIABLE] == str(first)
-
-    def test_a_folder_that_others_can_write_to_is_not_used(self, tmp_path):
-        numba_cache.ensure_numba_cache("/read-only")
-        first = Path(os.environ.pop(numba_cache.VARIABLE))
-        first.chmod(0o777)
-        numba_cache.ensure_numba_cache("/read-only")
-        assert os.environ[numba_cache.VARIABLE] != str(first)
-
-    def test_nothing_changes_if_numba_finds_a_folder(self, tmp_path, monkeypatch):
-        numba_cache.ensure_numba_cache(str(tmp_path))
-        assert numba_cache.VARIABLE not in os.environ
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
-        numba_cache.ensure_numba_cache("/read-only")
-        assert numba_cache.VARIABLE not in os.environ
-
-
-def test_import_does_not_load_numba():
-    code = "import sys, seqlab; print('numba' in sys.modules, 'tempfile' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]

@@ -6,7 +6,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from typer.core import TyperGroup
 
 import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
+from seqlab.cli._command import Command
 from seqlab.cli._console import format_help
 from seqlab.cli._errors import (
     DEBUG,
@@ -27,6 +29,7 @@ from seqlab.cli._errors import (
     print_message,
     report_error,
 )
+from seqlab.utils.signals import hold_interrupts
 from seqlab.utils.streams import replace_closed_streams
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
@@ -135,7 +138,7 @@ _COMMANDS = (
     (reproduce.reproduce, reproduce.HELP),
 )
 for _command, _help in _COMMANDS:
-    app.command(help=format_help(_help), rich_help_panel="Commands")(_command)
+    app.command(cls=Command, help=format_help(_help), rich_help_panel="Commands")(_command)
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Commands")
 
 
@@ -160,12 +163,15 @@ early_signal: int | None = None
 
 def main() -> None:
     """Run the ``seqlab`` command."""
-    replace_closed_streams()
-    terminated = install_termination()
+    terminated: Callable[[], bool] = bool
     try:
+        replace_closed_streams()
+        terminated = install_termination()
         if early_signal is not None:
             signal.raise_signal(early_signal)
-        app()
+        with ExitStack() as stack:
+            stack.enter_context(hold_interrupts())
+            app(obj=stack.close)
     except KeyboardInterrupt as interrupt:  # before any command has started
         code = report_error(interrupt)
         sys.exit(TERMINATED if terminated() else code)

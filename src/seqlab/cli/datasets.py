@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from seqlab.cli import _console
+from seqlab.cli._command import Command
 from seqlab.cli._errors import CommandError, check_output
 from seqlab.cli._suggestions import suggest
 
@@ -68,7 +69,7 @@ def list_all(
     )
 
 
-@app.command(help="Describe a data set: size, terms of use, sources.")
+@app.command(cls=Command, help="Describe a data set: size, terms of use, sources.")
 def show(
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -91,7 +92,7 @@ def show(
             console.print(f"[dim]{head:>12}[/dim]  {escape(line)}", soft_wrap=True)
 
 
-@app.command(help="Write a text data set as column files.")
+@app.command(cls=Command, help="Write a text data set as column files.")
 def export(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(_EXPORTABLE)}.")],
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("."),

@@ -28,6 +28,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.kernels.functions import Kernel
 from seqlab.kernels.merging import merge_equal_rows
+from seqlab.kernels.subsequence import SubsequenceKernel
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
@@ -142,7 +143,11 @@ class KernelFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     def _check_state(self) -> None:
         """Raise an `InputError` if restored attributes do not agree with each other."""
         if state_checks.has_fitted_attributes(self):
-            rank = self.pivots_.shape[0]
+            n_columns = state_checks.check_int(self.n_features_in_, "n_features_in_", 1)
+            if isinstance(self.kernel, SubsequenceKernel):
+                n_columns *= self.kernel.width
+            pivots = state_checks.check_matrix(self.pivots_, "pivots_", (None, n_columns))
+            rank = pivots.shape[0]
             state_checks.check_array(self.map_, "map_", (rank, rank), "f")
 
 

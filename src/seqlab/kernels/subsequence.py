@@ -159,6 +159,11 @@ class SubsequenceKernel(BaseEstimator):
         """Return what the kernel compares for every step: its window."""
         return self.windows(X)
 
+    @property
+    def width(self) -> int:
+        """Number of steps in a window."""
+        return sum(self._check()) + 1
+
     def step_order(self) -> Ints:
         """Return where the steps of a window are in a row of `windows`, from the first step to the last."""
         before, after = self._check()
@@ -169,8 +174,9 @@ class SubsequenceKernel(BaseEstimator):
 
         Returns
         -------
-        array of shape (n_windows, max_length)
-            Zeros if the window has no subsequence.
+        array of shape (n_windows, n_lengths)
+            One column per length, up to ``max_length`` or the width of a window, whichever is smaller. Zeros
+            if the window has no subsequence.
         """
         return self.bind(windows).scales
 
@@ -219,6 +225,10 @@ class SubsequenceKernel(BaseEstimator):
             )
         return int(sizes[0]), int(sizes[1])
 
+    def _check_state(self) -> None:
+        """Raise an `InputError` if restored parameters are not valid."""
+        self._check()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
@@ -240,6 +250,7 @@ class _BoundSubsequences:
         self._order = order
         self._pivot = pivot
         self._n_columns = B.shape[1]
+        self._n_lengths = min(int(kernel.max_length), order.size)  # no window has longer ones
         self._fixed = self._split(B)
         self._matches = LinearKernel().bind(self._fixed.steps)
         self.scales = self._own_scales(self._fixed)
@@ -272,8 +283,8 @@ class _BoundSubsequences:
         return out
 
     def own_values(self, windows: _Windows) -> Floats:
-        """Return ``K_n(a, a)`` of each window, shape (n_windows, max_length)."""
-        out = np.empty((windows.ids.shape[0], self._kernel.max_length))
+        """Return ``K_n(a, a)`` of each window, shape (n_windows, n_lengths)."""
+        out = np.empty((windows.ids.shape[0], self._n_lengths))
         for part in self._blocks(windows, windows.steps.shape[0]):
             ids, steps = _used_steps(windows, part)
             matches = self._count(LinearKernel().bind(steps).rows(steps))
@@ -283,7 +294,7 @@ class _BoundSubsequences:
     def _own_scales(self, windows: _Windows) -> Floats:
         """Return the factor of each length for each window; zeros if it has no subsequence."""
         normalize = self._kernel.normalize
-        shape = (windows.ids.shape[0], self._kernel.max_length)
+        shape = (windows.ids.shape[0], self._n_lengths)
         if not normalize:
             return np.ones(shape)
         own = self.own_values(windows)

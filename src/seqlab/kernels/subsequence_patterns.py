@@ -93,7 +93,7 @@ def list_subsequences(kernel: SubsequenceKernel, window: Any) -> list[Subsequenc
         for position, step in enumerate(steps)
     ]
     found: dict[Subsequence, None] = {}  # a set in the order of insertion
-    for length in range(1, kernel.max_length + 1):
+    for length in range(1, min(kernel.max_length, len(steps)) + 1):
         for positions in combinations(range(len(steps)), length):
             if kernel.anchor == "pivot" and pivot not in positions:
                 continue

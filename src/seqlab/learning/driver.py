@@ -27,6 +27,7 @@ from seqlab.optim import FitState
 from seqlab.utils.signals import check_signals, signals_at_safe_points
 
 logger = logging.getLogger("seqlab.learning")
+logging.getLogger("seqlab").addHandler(logging.NullHandler())
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from seqlab.data.sequences import Sequences
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+# Steps of a window: every one of them has features of its own.
+MAX_STEPS = 10_000
 
 
 class CascadeWindow(NamedTuple):
@@ -46,9 +48,10 @@ class CascadeWindow(NamedTuple):
             is_whole = (before, after) == tuple(window)
         except (TypeError, ValueError):
             is_whole = False
-        if not is_whole or before < 0 or after < 0:
+        if not is_whole or before < 0 or after < 0 or before + after > MAX_STEPS:
             raise InputError(
-                f"window must be the numbers of steps before and after, as in (1, 1); got {window!r}"
+                f"window must be the numbers of steps before and after, as in (1, 1), together at most "
+                f"{MAX_STEPS:,}; got {window!r}"
             )
         if before == after == 0 and n_columns > 0:
             raise InputError(

@@ -327,8 +327,8 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         state_checks.check_array(
             self.code_, "code_", (self.classes_.size, n_columns), "i", low=0, high=2, dtype=np.int8
         )
-        state_checks.check_int(self.tie_seed_, "tie_seed_", 0)
-        n_seen = state_checks.check_int(self.cascade_, "cascade_", 0)
+        state_checks.check_int(self.tie_seed_, "tie_seed_", 0, 2**63)
+        n_seen = state_checks.check_int(self.cascade_, "cascade_", 0, 2**31)
         window = CascadeWindow.from_params(n_seen, self.window)
         span = 2 * (window.before + window.after)
         for k, column in enumerate(self.estimators_):

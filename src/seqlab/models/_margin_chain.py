@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
@@ -22,6 +23,7 @@ from seqlab.kernels import (
     BoundKernel,
     GramMatrix,
     Kernel,
+    SubsequenceKernel,
     default_gamma,
     make_kernel,
     merge_equal_rows,
@@ -48,11 +50,13 @@ MB = 1e6
 # Rows of a kernel matrix computed at a time in prediction: larger blocks are hardly faster and take more
 # memory.
 BLOCK_ROWS = 256
+# Powers are products of this many factors at most, which bounds the time of a value.
+MAX_DEGREE = 1000
 
 MARGIN_CONSTRAINTS: dict[str, list[Any]] = {
     "C": [Interval(Real, 0, None, closed="neither")],
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
-    "degree": [Interval(Integral, 1, None, closed="left")],
+    "degree": [Interval(Integral, 1, MAX_DEGREE, closed="both")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "normalize": ["boolean", StrOptions({"auto"})],
@@ -236,6 +240,39 @@ class MarginChainLabeler(ChainLabeler):
         self.start_ = arcs[pair : pair + n_labels].copy() if self.boundary else none
         self.end_ = arcs[pair + n_labels :].copy() if self.boundary else none.copy()
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels, n_features = self.classes_.size, self.n_features_in_
+        self._check_chain()
+        state_checks.check_array(self.end_, "end_", (n_labels,))
+        state_checks.check_number(self.gamma_, "gamma_", 0.0)
+        if self._is_linear:
+            state_checks.check_matrix(self.coef_, "coef_", (n_labels, n_features))
+            if self.edge_coef_ is not None:
+                state_checks.check_matrix(self.edge_coef_, "edge_coef_", (n_labels**2, n_features))
+            return
+        n_support = self._check_support()
+        state_checks.check_array(self.dual_coef_, "dual_coef_", (n_support, n_labels))
+        if self.edge_dual_coef_ is not None:
+            shape = (n_support, n_labels**2)
+            state_checks.check_array(self.edge_dual_coef_, "edge_dual_coef_", shape)
+
+    def _check_support(self) -> int:
+        """Check the restored support steps, and return their number."""
+        n_features = self.n_features_in_
+        high = n_features if self._is_precomputed else None
+        state_checks.check_array(self.support_, "support_", (None,), "i", low=0, high=high)
+        n_support = self.support_.size
+        if self._is_precomputed:
+            return n_support
+        n_columns = n_features
+        if isinstance(self.kernel, SubsequenceKernel):
+            n_columns *= self.kernel.width
+        state_checks.check_matrix(self.support_steps_, "support_steps_", (n_support, n_columns))
+        return n_support
+
     def _prepare_scoring(self, X: Sequences) -> Any:
         if self._is_linear:
             weights = ChainWeights(
@@ -299,4 +336,4 @@ class MarginChainLabeler(ChainLabeler):
         return np.array(own)
 
     def _pairwise_per_step(self) -> bool:
-        return bool(self.edge_features)
+        return (self.edge_coef_ if self._is_linear else self.edge_dual_coef_) is not None

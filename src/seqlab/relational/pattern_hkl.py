@@ -26,6 +26,11 @@ from seqlab.relational.patterns import (
     mine_patterns,
 )
 
+# The canonical form of a pattern compares all orders of its variables: 720 of 6.
+MAX_VARIABLES = 6
+# Larger distances than any sequence is long.
+MAX_OFFSET = 2**31
+
 
 class PatternHKL(StructHKL):
     """Max-margin chain over conjunctions of mined relational patterns (enumAF).
@@ -97,7 +102,7 @@ objective_, n_iter_, converged_, history_
         ],
         "support_unit": [StrOptions({"steps", "sequences"})],
         "max_patterns": [Interval(Integral, 1, None, closed="left")],
-        "max_variables": [Interval(Integral, 0, 6, closed="both")],
+        "max_variables": [Interval(Integral, 0, MAX_VARIABLES, closed="both")],
         "link": [StrOptions({"time", "variables"})],
     }
 
@@ -243,8 +248,11 @@ def _is_stored_pattern(literals: Any) -> bool:
         if not isinstance(literal, list) or len(literal) != 3 or not isinstance(literal[2], list):
             return False
         offset, name, terms = literal
-        if not isinstance(offset, int) or not isinstance(name, str):
+        if not isinstance(offset, int) or abs(offset) > MAX_OFFSET or not isinstance(name, str):
             return False
-        if not all(isinstance(x, str) or (isinstance(x, int) and 0 <= x < 8) for x in terms):
+        is_term = (
+            isinstance(x, str) or (isinstance(x, int) and 0 <= x < MAX_VARIABLES) for x in terms
+        )
+        if not all(is_term):
             return False
     return True

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
-from pathlib import Path
 
 VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -27,8 +25,10 @@ def ensure_numba_cache(package: str) -> None:
         return
     from tempfile import gettempdir
 
-    with suppress(OSError):  # if there is no writable folder at all, numba's own error says so
-        os.environ[VARIABLE] = _private_folder(Path(gettempdir()))
+    try:
+        os.environ[VARIABLE] = _private_folder(gettempdir())
+    except OSError:  # there is no writable folder at all: numba's own error says so
+        return
 
 
 def _user_cache() -> str:
@@ -47,17 +47,17 @@ def _can_create(folder: str) -> bool:
     return bool(folder) and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
-def _private_folder(base: Path) -> str:
+def _private_folder(base: str) -> str:
     """Return a folder that only this user can write to: numba runs what it finds in its cache."""
     user = os.getuid() if hasattr(os, "getuid") else 0
-    folder = base / f"seqlab-numba-{user}"
+    folder = os.path.join(base, f"seqlab-numba-{user}")
     try:
-        folder.mkdir(mode=0o700)
+        os.mkdir(folder, mode=0o700)
     except FileExistsError:
-        found = folder.lstat()
+        found = os.lstat(folder)
         is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
         if not is_private or (hasattr(os, "getuid") and found.st_uid != user):
             from tempfile import mkdtemp
 
             return mkdtemp(prefix="seqlab-numba-")
-    return str(folder)
+    return folder

@@ -10,6 +10,7 @@ import pytest
 from seqlab.data.errors import InputError
 from seqlab.features import Templates
 from seqlab.features._wapiti_regex import WapitiRegex
+from seqlab.features.templates import _collisions
 from seqlab.features.templates._collisions import cluster_templates
 
 TOKENS = [["a", "b"]]
@@ -115,20 +116,46 @@ def can_collide(a, b):
     return begins[1].startswith(begins[0]) and ends[1].endswith(ends[0])
 
 
-def test_clusters_are_the_connected_components_of_collisions():
+def random_templates(n_cases):
+    """Lists of short templates, and which pairs of them can collide."""
     draw = random.Random(0)
 
     def text():
         return "".join(draw.choices("ab", k=draw.randrange(5)))
 
-    for _ in range(1000):
+    for _ in range(n_cases):
         templates = [
             (text(), None if draw.random() < 0.2 else text()) for _ in range(draw.randrange(1, 9))
         ]
+        yield templates, np.array([[can_collide(a, b) for b in templates] for a in templates])
+
+
+def test_clusters_are_the_connected_components_of_collisions():
+    for templates, related in random_templates(1000):
         n = len(templates)
-        related = np.array([[can_collide(a, b) for b in templates] for a in templates])
         reachable = np.linalg.matrix_power(related.astype(int) + np.eye(n, dtype=int), n) > 0
         assert cluster_templates(templates) == reachable.argmax(axis=1).tolist(), templates
+
+
+def test_clusters_of_deeply_nested_beginnings_hold_all_collisions(monkeypatch):
+    monkeypatch.setattr(_collisions, "MAX_NESTED", 2)
+    n_coarser = 0
+    for templates, related in random_templates(500):
+        found = np.array(cluster_templates(templates))
+        is_together = found[:, None] == found[None, :]
+        assert not (related & ~is_together).any(), templates
+        n_coarser += int(is_together.sum() > related.sum())
+    assert n_coarser > 50
+
+
+@pytest.mark.parametrize(
+    "line", ["U<%x[0,0]", "U%x[0,0]>", "U<%x[0,0]>", "U<:%x[0,0]/%x[0,0]>", "U<%x[0,0]%x[1,0]"]
+)
+def test_thousands_of_nested_templates(line):
+    lines = [line.replace("<", "a" * k).replace(">", "b" * k) for k in range(2000)]
+    names = Templates(lines).fit([["x"]]).get_feature_names_out()
+    expected = [text.replace("%x[0,0]", "x").replace("%x[1,0]", "_B+1") for text in lines]
+    assert sorted(names) == sorted(expected)
 
 
 @pytest.mark.parametrize("line", ["U{}:%x[0,0]", "U:%x[0,0]{}", "U{}:%x[0,0]{}"])

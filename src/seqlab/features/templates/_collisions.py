@@ -2,14 +2,18 @@
 
 Two templates can collide if one of their beginnings is a prefix of the other and one of their ends is a
 suffix of the other. A template file may have thousands of lines, so pairs are not compared one by one:
-beginnings are looked up by their prefixes, and the ends that belong to a beginning are sorted by their
-reversed text, so that the ends with a common suffix are neighbours.
+beginnings are sorted, so that the prefixes of one are found on the way to it, and the ends that belong to a
+beginning are sorted by their reversed text, so that the ends with a common suffix are neighbours.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+
+# If more beginnings than this are prefixes of each other, their ends are not compared any more: the templates
+# are put into one cluster, which is correct for any set of templates but slower to look up.
+MAX_NESTED = 64
 
 
 class _Clusters:
@@ -38,9 +42,16 @@ class _Ends:
         # Reversed, a suffix is a prefix.
         self._numbers = {end[::-1]: number for end, number in templates.items()}
         self._sorted = sorted(self._numbers)
-        self._lengths = sorted(set(map(len, self._sorted)))
+        # The shortest prefix of each. Everything between it and the end is in one cluster with both.
+        self._roots: list[str] = []
+        for text in self._sorted:
+            is_root = not self._roots or not text.startswith(self._roots[-1])
+            self._roots.append(text if is_root else self._roots[-1])
         # Entry k: the last of the neighbours from k on that are known to be in one cluster.
         self._last = _Clusters(len(self._sorted))
+        self.is_united = (
+            False  # whether these templates and all with a prefix as beginning are in one cluster
+        )
 
     def join_related(self, clusters: _Clusters, number: int, end: str) -> None:
         """Unite a template with those whose end is a suffix of its end, or has its end as a suffix."""
@@ -59,12 +70,20 @@ class _Ends:
 
     def join_suffixes(self, clusters: _Clusters, number: int, end: str) -> None:
         """Unite a template with those whose end is a suffix of a text."""
-        for length in self._lengths:
-            if length > len(end):
-                break
-            other = self._numbers.get(end[len(end) - length :][::-1])
-            if other is not None:
-                clusters.join(number, other)
+        text = end[::-1]
+        at = bisect_left(self._sorted, text)
+        if at == len(self._sorted) or self._sorted[at] != text:
+            at -= 1
+        # A prefix of the text in the list is a prefix of the last one before the text, too.
+        if at >= 0 and text.startswith(self._roots[at]):
+            clusters.join(number, self._numbers[self._roots[at]])
+
+    def unite(self, clusters: _Clusters) -> int:
+        """Unite all templates, and return one of them."""
+        first, *others = self._numbers.values()
+        for other in others:
+            clusters.join(first, other)
+        return first
 
 
 def cluster_templates(templates: Sequence[tuple[str, str | None]]) -> list[int]:
@@ -82,27 +101,47 @@ def cluster_templates(templates: Sequence[tuple[str, str | None]]) -> list[int]:
     [0, 1, 0, 1, 4]
     """
     clusters = _Clusters(len(templates))
-    first: dict[tuple[str, str | None], int] = {}
+    texts: dict[str, int] = {}
     ends_of: dict[str, dict[str, int]] = {}
     for number, (begin, end) in enumerate(templates):
-        clusters.join(number, first.setdefault((begin, end), number))
-        if end is not None:
-            ends_of.setdefault(begin, {}).setdefault(end, number)
-    index = {begin: _Ends(ends) for begin, ends in ends_of.items()}
-    lengths = sorted(set(map(len, index)))
-    for (begin, end), number in first.items():
-        for ends in _look_up_prefixes(index, lengths, begin):
-            if end is None:
-                ends.join_suffixes(clusters, number, begin)
-            else:
+        same = texts if end is None else ends_of.setdefault(begin, {})
+        clusters.join(number, same.setdefault(begin if end is None else end, number))
+    for begin, nested in _nested_beginnings(ends_of, sorted({*ends_of, *texts})):
+        if len(nested) > MAX_NESTED:
+            number = _unite_nested(clusters, nested)
+            clusters.join(number, texts.get(begin, number))
+            continue
+        for ends in nested:
+            if begin in texts:
+                ends.join_suffixes(clusters, texts[begin], begin)
+            for end, number in ends_of.get(begin, {}).items():
                 ends.join_related(clusters, number, end)
     return [clusters.find(number) for number in range(len(templates))]
 
 
-def _look_up_prefixes(index: dict[str, _Ends], lengths: list[int], text: str) -> Iterator[_Ends]:
-    for length in lengths:
-        if length > len(text):
-            return
-        found = index.get(text[:length])
-        if found is not None:
-            yield found
+def _nested_beginnings(
+    ends_of: dict[str, dict[str, int]], begins: list[str]
+) -> Iterator[tuple[str, list[_Ends]]]:
+    """Yield each of the sorted beginnings, and the ends of those that are its prefixes (or equal to it)."""
+    prefixes: list[str] = []
+    nested: list[_Ends] = []
+    for begin in begins:
+        while prefixes and not begin.startswith(prefixes[-1]):
+            prefixes.pop()
+            nested.pop()
+        if begin in ends_of:
+            prefixes.append(begin)
+            nested.append(_Ends(ends_of[begin]))
+        yield begin, nested
+
+
+def _unite_nested(clusters: _Clusters, nested: list[_Ends]) -> int:
+    """Unite the templates of nested beginnings, and return one of them."""
+    n_done = len(nested)
+    while n_done and not nested[n_done - 1].is_united:
+        n_done -= 1
+    number = nested[max(n_done - 1, 0)].unite(clusters)
+    for ends in nested[n_done:]:
+        clusters.join(number, ends.unite(clusters))
+        ends.is_united = True
+    return number

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.learning.boosting._kernels.predict import add_trees
 from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
@@ -136,6 +137,9 @@ class TreeEnsemble:
 
     def _check_state(self) -> None:
         """Raise `InputError` if the arrays do not describe trees: the compiled loops do not check them."""
+        state_checks.check_int(self.n_labels, "n_labels", 1)
+        state_checks.check_int(self.n_features, "n_features", 0)
+        state_checks.check_type(self.has_pairs, "has_pairs", bool)
         for name, dtype in self._ARRAYS.items():
             array, n_axes = getattr(self, name), 2 if name in ("label_sets", "category_sets") else 1
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != n_axes:
@@ -152,7 +156,7 @@ class TreeEnsemble:
             for name in ("threshold", "child", "value", "label_set", "category_set", "gain")
         ):
             problem = "the arrays of the nodes have different sizes"
-        elif self.n_labels < 1 or self.n_trees % self.n_labels:
+        elif self.n_trees % self.n_labels:
             problem = "the number of trees is not a multiple of the number of labels"
         else:
             problem = self._find_bad_node(sizes)
@@ -171,6 +175,13 @@ class TreeEnsemble:
         # Children behind their parents: a walk always ends.
         if np.any(splits & ((child <= place) | (child + 1 >= size))):
             return "a child of a node is outside the tree or before its parent"
+        # One parent for each node: both children of a split on the previous label are visited, so the time of
+        # a walk could otherwise grow exponentially with the depth.
+        left = (np.arange(feature.size) - place + child)[splits]
+        n_parents = np.bincount(left, minlength=feature.size + 1)
+        n_parents[1:] += n_parents[:-1].copy()
+        if not np.array_equal(n_parents[: feature.size], place > 0):
+            return "a node has no parent, or several"
         n_columns = self.n_labels + 1 if self.has_pairs else 1
         for name, n_elements in (("label_set", n_columns), ("category_set", MAX_BINS + 1)):
             index, sets = getattr(self, name), getattr(self, name + "s")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab.data import state_checks
 from seqlab.data.convert import Layout, as_sequences
 from seqlab.data.errors import InputError
 from seqlab.data.graphs import EdgeTypes, Graphs, split_graphs, stack_edges
@@ -122,6 +123,22 @@ class GraphLabeler(BaseLabeler):
 
     def _store(self, structure: GraphStructure, w: NDArray[np.float64]) -> None:
         self.coef_, self.intercept_, self.edge_coef_ = structure.weights(w)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not state_checks.has_fitted_attributes(self):
+            return
+        n_labels = self.classes_.size
+        n_kinds = state_checks.check_int(self.n_edge_features_in_, "n_edge_features_in_", 0)
+        state_checks.check_array(self.coef_, "coef_", (n_labels, self.n_features_in_))
+        state_checks.check_array(self.intercept_, "intercept_", (n_labels,))
+        state_checks.check_array(self.edge_coef_, "edge_coef_", (n_kinds, n_labels, n_labels))
+        is_plain = state_checks.check_type(self.has_plain_edges_, "has_plain_edges_", bool)
+        state_checks.require(not is_plain or n_kinds == 1, "has_plain_edges_")
+        if self.edge_types_ is not None:
+            state_checks.require(not is_plain, "edge_types_")
+            n_types = state_checks.check_classes(self.edge_types_, "edge_types_")
+            state_checks.require(n_types == n_kinds, "edge_types_")
 
     def _scores(self, X: Graphs) -> GraphScores:
         bound = self._structure(self.classes_.size, X).bind(X)
