@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from damaged_models import check_prediction
 from fitted_models import NEW_MODELS
 from seqlab import ModelFileError
 from seqlab.persistence._checks import check_objects
@@ -96,7 +97,7 @@ DAMAGES = [
 
 @lru_cache
 def fitted(name):
-    return NEW_MODELS[name]()[0]
+    return NEW_MODELS[name]()
 
 
 def item(value, key):
@@ -109,7 +110,7 @@ def item(value, key):
     ids=[f"{one[0]}-{one[1]}-{k}" for k, one in enumerate(DAMAGES)],
 )
 def test_damaged_attribute(name, place, change):
-    model = copy.deepcopy(fitted(name))
+    model = copy.deepcopy(fitted(name)[0])
     check_objects(model)
     *path, last = place.split(".")
     owner = model
@@ -119,3 +120,21 @@ def test_damaged_attribute(name, place, change):
     setattr(owner, last, change(before if not isinstance(before, list) else list(before)))
     with pytest.raises(ModelFileError):
         check_objects(model)
+
+
+@pytest.mark.parametrize("name", NEW_MODELS)
+def test_missing_attributes(name):
+    model, X = fitted(name)
+    labeler = model.steps[-1][1] if hasattr(model, "steps") else model
+    names = [attribute for attribute in vars(labeler) if attribute.endswith("_")]
+    n_refused = 0
+    for attribute in names:
+        value = vars(labeler).pop(attribute)
+        try:
+            check_objects(model)
+        except ModelFileError:
+            n_refused += 1
+        else:
+            assert check_prediction(model, X) == "predicted", attribute
+        vars(labeler)[attribute] = value
+    assert n_refused >= 3

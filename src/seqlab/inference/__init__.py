@@ -5,6 +5,8 @@ j]`` is from label ``i`` to label ``j``; time comes first, labels last; forbidde
 the lowest index.
 """
 
+from typing import TYPE_CHECKING
+
 from seqlab.inference.beam_search import beam, beam_marginals, beam_pair_marginals
 from seqlab.inference.chain import (
     expected_transitions,
@@ -17,7 +19,6 @@ from seqlab.inference.chain import (
     viterbi,
 )
 from seqlab.inference.conditionals import ConditionalLosses, conditional_losses
-from seqlab.inference.error_counts import error_count_scores
 from seqlab.inference.graphs import (
     GraphInference,
     GraphLayout,
@@ -26,19 +27,34 @@ from seqlab.inference.graphs import (
     RelaxedLabelings,
 )
 from seqlab.inference.k_best import kbest
-from seqlab.inference.phrases.constraints import (
-    CountLimit,
-    Covered,
-    LengthLimit,
-    Requires,
-    TypeOrder,
-)
-from seqlab.inference.phrases.costs import PhraseCandidates, PhraseCosts
-from seqlab.inference.phrases.integer_program import constrained_phrases
-from seqlab.inference.phrases.shortest_path import PhraseSets, best_phrases
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.sampling import sample
 from seqlab.inference.scores import ChainScores, Mask
+from seqlab.utils.lazy import import_on_use
+
+if TYPE_CHECKING:
+    from seqlab.inference.error_counts import error_count_scores
+    from seqlab.inference.phrases.constraints import (
+        CountLimit,
+        Covered,
+        LengthLimit,
+        Requires,
+        TypeOrder,
+    )
+    from seqlab.inference.phrases.costs import PhraseCandidates, PhraseCosts
+    from seqlab.inference.phrases.integer_program import constrained_phrases
+    from seqlab.inference.phrases.shortest_path import PhraseSets, best_phrases
+
+__getattr__ = import_on_use(
+    __name__,
+    {
+        "error_counts": ("error_count_scores",),
+        "phrases.constraints": ("CountLimit", "Covered", "LengthLimit", "Requires", "TypeOrder"),
+        "phrases.costs": ("PhraseCandidates", "PhraseCosts"),
+        "phrases.integer_program": ("constrained_phrases",),
+        "phrases.shortest_path": ("PhraseSets", "best_phrases"),
+    },
+)
 
 __all__ = [
     "ChainScores",

@@ -1,15 +1,29 @@
 """Learners that train a structure, and the driver of all iterative fits."""
 
+from typing import TYPE_CHECKING
+
 from seqlab.learning.class_weight import StepWeightedLikelihood, class_weights, step_class_weights
-from seqlab.learning.cutting_plane import MAX_GROUPS, CuttingPlane
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
 from seqlab.learning.early_stopping import EarlyStopping, split_off_validation
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
-from seqlab.learning.margin import BlockAscent, SubgradientDescent
 from seqlab.learning.monitor import Monitor
-from seqlab.learning.perceptron import Perceptron
 from seqlab.learning.progress import FitProgress
 from seqlab.learning.training_data import TrainingData
+from seqlab.utils.lazy import import_on_use
+
+if TYPE_CHECKING:
+    from seqlab.learning.cutting_plane import MAX_GROUPS, CuttingPlane
+    from seqlab.learning.margin import BlockAscent, SubgradientDescent
+    from seqlab.learning.perceptron import Perceptron
+
+__getattr__ = import_on_use(
+    __name__,
+    {
+        "cutting_plane": ("MAX_GROUPS", "CuttingPlane"),
+        "margin": ("BlockAscent", "SubgradientDescent"),
+        "perceptron": ("Perceptron",),
+    },
+)
 
 __all__ = [
     "MAX_GROUPS",

@@ -13,6 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, beam, beam_marginals, marginals, viterbi
@@ -303,7 +304,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
 
     def _check_state(self) -> None:
         super()._check_state()
-        if hasattr(self, "trees_"):
+        if state_checks.has_fitted_attributes(self):
             trees = self.trees_
             if not isinstance(trees, TreeEnsemble):
                 raise InputError("trees_ is not a TreeEnsemble")

@@ -1,9 +1,10 @@
 """Linear chains: parameters, scores, and fused passes for fast training."""
 
+from typing import TYPE_CHECKING
+
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
 from seqlab.structures.chain.columns import mean_squares, typical_shares
 from seqlab.structures.chain.features import ChainFeatures
-from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
 from seqlab.structures.chain.weights import (
@@ -12,6 +13,12 @@ from seqlab.structures.chain.weights import (
     as_csr,
     chain_scores,
 )
+from seqlab.utils.lazy import import_on_use
+
+if TYPE_CHECKING:
+    from seqlab.structures.chain.margins import ChainMarginModel
+
+__getattr__ = import_on_use(__name__, {"margins": ("ChainMarginModel",)})
 
 __all__ = [
     "BoundChain",

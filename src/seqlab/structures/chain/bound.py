@@ -26,7 +26,6 @@ from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
-from seqlab.structures.chain.margins import ChainMarginModel
 from seqlab.structures.chain.online import ChainOnlineWeights
 from seqlab.structures.chain.pair_passes import add_pair_sums
 from seqlab.structures.chain.pattern import FeaturePattern
@@ -371,6 +370,8 @@ class BoundChain(BoundStructure):
         every = [structure.state, *([] if structure.edge is None else [structure.edge])]
         if any(one.columns is not None for one in every) or not structure.has_transition.all():
             return super().margin_model(problem)
+        from seqlab.structures.chain.margins import ChainMarginModel  # many kernels: slow to import
+
         return ChainMarginModel(
             as_csr(self.X),
             problem,
