@@ -30,9 +30,10 @@ _FORMAT = "seqlab-model"
 # sparse matrices, versions 1 and 2 the module paths of seqlab's types instead of stable names.
 VERSION = 4
 _CHUNK = 1 << 20
-# A member is compressed if a sample of it shrinks below this share. Weights often do not.
-_WORTHWHILE = 0.75
-_SAMPLE = 1 << 16
+# A member is compressed if a sample of it shrinks below this share: what shrinks less takes longest. Weights
+# often do not shrink.
+_WORTHWHILE = 0.5
+_SAMPLE = 1 << 14
 # Unpacked, the members of a file take at most this many bytes, or this many times the size of the file: a
 # small file cannot fill the memory.
 _MAX_UNPACKED = 1 << 26
