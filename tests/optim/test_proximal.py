@@ -10,6 +10,7 @@ import pytest
 from objectives import Logistic, last, quadratic
 from seqlab.data import NumericalError
 from seqlab.optim import lbfgs, owlqn, proximal
+from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
 
 
@@ -91,6 +92,18 @@ def test_a_starting_point_that_is_not_finite_is_an_error():
         next(proximal(problem, np.full(30, np.nan), c1=np.ones(30), max_iter=5, tol=1e-3))
 
 
+class FlatCurvature:
+    """Claims that there is nearly no curvature in any direction, but only if it is asked to check."""
+
+    slow = None
+
+    def refresh(self, w, gradient):
+        return None
+
+    def check(self, w):
+        return np.full(w.size, 1e-6)
+
+
 @pytest.mark.parametrize("solver", [lbfgs, owlqn, proximal])
 def test_a_point_is_rejected_if_the_diagonal_model_predicts_a_decrease(solver):
     """The diagonal given here claims nearly no curvature, so that the solver continues."""
@@ -99,10 +112,39 @@ def test_a_point_is_rejected_if_the_diagonal_model_predicts_a_decrease(solver):
     options = {"max_iter": 150, "tol": 1e-3}
     if solver is not lbfgs:
         options["c1"] = np.zeros(30)
-    curvature = lambda w: np.full(w.size, 1e-6)  # noqa: E731
+    curvature = FlatCurvature()
     unchecked = list(solver(problem, np.zeros(30), **options))
     checked = list(solver(problem, np.zeros(30), curvature=curvature, **options))
     assert unchecked[-1].converged
     assert len(checked) > len(unchecked)
     assert not any(state.converged for state in checked[:-1])
     assert checked[-1].objective < unchecked[-1].objective
+
+
+@pytest.mark.parametrize("solver", [lbfgs, proximal])
+def test_a_point_does_not_count_as_converged_if_slow_directions_predict_a_decrease(solver):
+    problem = quadratic(1)
+    problem.strong_convexity = 0.0
+    options = {"max_iter": 150, "tol": 1e-3}
+    if solver is proximal:
+        options["c1"] = np.zeros(30)
+    slow = FlatCurvature()
+    slow.slow, slow.check = np.full(30, 1e-3), lambda w: None
+    without = list(solver(problem, np.zeros(30), **options))
+    cautious = list(solver(problem, np.zeros(30), curvature=slow, **options))
+    assert without[-1].converged
+    assert cautious[-1].converged
+    assert len(cautious) > len(without)
+    gradient = problem.loss_gradient(cautious[-1].point)[1]
+    assert 0.5 * gradient @ gradient / 1e-3 <= 1e-3 * abs(cautious[-1].objective)
+
+
+def test_separable_decrease_equals_a_numerical_minimum():
+    random = np.random.default_rng(3)
+    w, gradient = random.normal(size=12), random.normal(size=12)
+    w[:4] = 0.0
+    c1, curvature = random.uniform(0, 1, 12), random.uniform(0.5, 2, 12)
+    steps = np.linspace(-6, 6, 200_001)[:, None]
+    model = gradient * steps + 0.5 * curvature * steps**2 + c1 * (np.abs(w + steps) - np.abs(w))
+    found = separable_decrease(w, gradient, c1, curvature)
+    assert found == pytest.approx(-model.min(axis=0).sum(), rel=1e-4)  # accuracy of the grid

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from objectives import Logistic, Quadratic, last, quadratic
 from seqlab.data import NumericalError
 from seqlab.optim import lbfgs, owlqn
+from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.owlqn_solver import pseudo_gradient
 from seqlab.utils.linalg import axpy, dot
 
@@ -134,3 +135,19 @@ def test_dot_and_axpy(n):
     expected = b + 0.5 * a
     axpy(0.5, a, b)
     np.testing.assert_array_equal(b, expected)
+
+
+def test_a_replaced_preconditioner_gives_the_matrix_of_the_same_pairs():
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(8, 8))
+    matrix = matrix @ matrix.T + np.eye(8)
+    first, second = random.uniform(1, 3, 8), random.uniform(1, 3, 8)
+    replaced, fresh = InverseHessian(8, 4, first), InverseHessian(8, 4, second)
+    points = random.normal(size=(7, 8))
+    for before, after in pairwise(points):  # more pairs than are kept
+        for inverse_hessian in (replaced, fresh):
+            inverse_hessian.update(before, after, matrix @ before, matrix @ after)
+    replaced.replace_preconditioner(second)
+    gradient, found, expected = random.normal(size=8), np.empty(8), np.empty(8)
+    assert replaced.descend(gradient, found) == pytest.approx(fresh.descend(gradient, expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -16,7 +16,6 @@ The data term is a sum over samples, so it can be computed on parts of the data 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,8 +27,6 @@ from seqlab.structures import BoundStructure, MissCosts, PartialLabels
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
-# Smallest curvature of a weight, for features of scale 1: limits steps of weights without data and penalty.
-MIN_CURVATURE = 1e-3
 
 
 class TermValue(NamedTuple):
@@ -177,7 +174,6 @@ class PenalisedObjective:
         is_strongly_convex = penalised is None and term.is_convex
         self.strong_convexity = 2.0 * self.c2 if is_strongly_convex else 0.0
         self._last: tuple[Floats, float, Floats] | None = None
-        self._diagonal: Floats | None = None
 
     def loss_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient; the last result is cached and reused for the same array ``w``."""
@@ -193,62 +189,3 @@ class PenalisedObjective:
             loss += sum(run_chunks(add_up, self.n_params, self.term.n_jobs))
             self._last = (w, loss, gradient)
         return self._last[1:]
-
-    def scales_at_zero(self, zero: Floats, *, sparse: bool = False) -> Floats | None:
-        """Return a preconditioner that makes a solver independent of the scale of features.
-
-        It is the diagonal of the Hessian at zero, with one frequency for all features: with their true
-        frequencies, 150 sentences of CoNLL-2000 took 1.7 (c2 = 1) to 4.1 (c2 = 0.01) times as many
-        iterations. Under an L1 penalty (``sparse``) the square roots of their frequencies are better.
-        Multiplied by a factor such that the first step is as long as the diagonal model of the objective
-        suggests. None if it is not available, if squares overflow, or if it would be constant.
-        ``zero`` is the starting point: its value and gradient are kept for the solver.
-        """
-        squares, diagonal = self._squares, self.term.curvature_at_zero()
-        if squares is None and not sparse:
-            return None
-        squares = np.ones(self.n_params) if squares is None else squares
-        if diagonal is None or not np.isfinite(squares).all():
-            return None
-        penalty = 2.0 * self.c2 * self._counted
-        if sparse:
-            scales = squares * np.sqrt((diagonal + penalty) / squares)
-        else:
-            scales = np.mean(diagonal / squares) * squares + penalty
-        gradient = self.loss_gradient(zero)[1]
-        step = gradient / scales
-        curvature = float(np.sum(step * step * (diagonal + penalty)))
-        return scales * (curvature / max(float(np.sum(step * gradient)), 1e-300) or 1.0)
-
-    def curvature(self, w: Floats) -> Floats | None:
-        """Return the approximate diagonal of the Hessian at ``w``; None if it is not available."""
-        diagonal = self.term.curvature(w)
-        if diagonal is None:
-            return None
-        squares = 1.0 if self._squares is None else self._squares
-        # The minimum prevents infinite steps for weights without data and penalty.
-        self._diagonal = np.maximum(
-            diagonal + 2.0 * self.c2 * self._counted, MIN_CURVATURE * squares
-        )
-        return self._diagonal
-
-    def curvature_for_check(self, w: Floats) -> Floats | None:
-        """Return the diagonal with which a solver checks ``w`` before it accepts it as the optimum.
-
-        The part of outliers is removed: next to a few rows of values of 1e6 the gradient of all others counts
-        as negligible, although the objective is far from its optimum. If all features have scale 1, this
-        cannot happen, and a pass over the data is a noticeable share of a fast fit: the diagonal computed
-        last is returned, None if there is none.
-        """
-        if self._squares is None:
-            return self._diagonal
-        diagonal, shares = self.curvature(w), self.term.typical_shares()
-        return diagonal if diagonal is None or shares is None else diagonal * shares
-
-    @cached_property
-    def _squares(self) -> Floats | None:
-        return self.term.squared_scales()
-
-    @cached_property
-    def _counted(self) -> Floats | float:
-        return 1.0 if self.penalised is None else self.penalised.astype(np.float64)

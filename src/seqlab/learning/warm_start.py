@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.learning.diagonal_curvature import DiagonalCurvature
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
 from seqlab.optim import FitState
 from seqlab.structures.stochastic_support import StochasticPasses, StochasticSupport
@@ -45,19 +46,24 @@ class WarmStart:
     term : Likelihood
     support : StochasticSupport
         Methods of the structure for stochastic passes.
+    curvature : DiagonalCurvature
     """
 
     def __init__(
-        self, objective: PenalisedObjective, term: Likelihood, support: StochasticSupport
+        self,
+        objective: PenalisedObjective,
+        term: Likelihood,
+        support: StochasticSupport,
+        curvature: DiagonalCurvature,
     ) -> None:
         self.objective, self.term, self.support = objective, term, support
+        self.curvature = curvature
+        self._is_weak = objective.c2 < WEAK_PENALTY * support.mean_square
 
     def states(
         self,
         batch: Callable[[Floats, int, Floats | None], Iterator[FitState]],
         max_iter: int,
-        *,
-        sparse: bool = False,
     ) -> Iterator[FitState]:
         """Yield the states of a batch solver that starts from the result of stochastic passes.
 
@@ -72,9 +78,11 @@ class WarmStart:
         if w is not None:
             loss, gradient = self.objective.loss_gradient(w)
             if loss < at_zero:
-                yield from batch(w, n_left, self.preconditioner(w, gradient, sparse=sparse))
+                yield from batch(
+                    w, n_left, self.curvature.after_passes(w, gradient, weak=self._is_weak)
+                )
                 return
-        yield from batch(zero, n_left, self.objective.scales_at_zero(zero, sparse=sparse))
+        yield from batch(zero, n_left, self.curvature.at_zero(zero))
 
     def find_start(self) -> Floats | None:
         """Return weights near the optimum; None if the passes diverge.
@@ -94,23 +102,6 @@ class WarmStart:
                 break
             before = running_loss
         return mean
-
-    def preconditioner(self, w: Floats, gradient: Floats, *, sparse: bool = False) -> Floats:
-        """Return the diagonal of the Hessian, or its square root if that is the better preconditioner.
-
-        Under a weak penalty the passes end far from the optimum, the model becomes more confident after that,
-        and the curvature at ``w`` is no longer valid: CoNLL-2000 with c2 = 0.01 then takes 79 evaluations
-        with the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. Under an L1 penalty
-        (``sparse``) the root is better too. It is scaled so that the first step has the length that
-        minimises the quadratic model with the diagonal.
-        """
-        diagonal = self.objective.curvature(w)
-        assert diagonal is not None, "a structure with stochastic passes computes its curvature"
-        weak = self.objective.c2 < WEAK_PENALTY * self.support.mean_square
-        powers = np.sqrt(diagonal) if weak or sparse else diagonal
-        step = gradient / powers
-        length = float(np.sum(step * step * diagonal)) / max(float(np.sum(step * gradient)), 1e-300)
-        return powers * length
 
     def _choose_rate(self, sample: NDArray[np.int64]) -> StochasticPasses:
         """Return passes at `RATE` (for feature values of 1), halved until they reduce a sample's loss."""

@@ -31,6 +31,7 @@ from seqlab.learning import (
     class_weights,
     step_class_weights,
 )
+from seqlab.learning.diagonal_curvature import DiagonalCurvature
 from seqlab.learning.warm_start import WarmStart, is_worthwhile
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import DistributionMixin
@@ -45,7 +46,7 @@ TOL, MIN_TOL = 1e-3, 1e-6
 WORK_OF_TOL = 2_000_000
 # Pairs that quasi-Newton solvers keep. More save iterations, but each iteration then takes longer; they
 # are worthwhile if there are few weights for the work of a pass.
-MIN_MEMORY, MAX_MEMORY = {False: 6, True: 10}, 30
+MIN_MEMORY, MAX_MEMORY = {False: 12, True: 10}, 30
 WORK_PER_PAIR = 400
 # A warning names a few of the features whose scale is larger than that of the median feature by this factor.
 MAX_SCALE_RATIO = 50.0
@@ -315,13 +316,14 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             c1 = np.full(objective.n_params, float(self.c1))
             if objective.penalised is not None:
                 c1[~objective.penalised] = 0.0
+        curvature = DiagonalCurvature(objective, sparse=c1 is not None)
 
         def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[FitState]:
             work_per_weight = term.bound.work_per_pass / max(objective.n_params, 1)
             memory = MIN_MEMORY[c1 is not None] + int(work_per_weight / WORK_PER_PAIR)
             options: dict[str, Any] = {
                 "max_iter": n_left, "tol": tol, "memory": min(memory, MAX_MEMORY),
-                "preconditioner": scales, "curvature": objective.curvature_for_check,
+                "preconditioner": scales, "curvature": curvature,
                 "n_jobs": self.n_jobs,
             }  # fmt: skip
             if c1 is None:
@@ -334,10 +336,10 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
         support = term.bound.stochastic_support()
         if self.solver == "auto" and support is not None and is_worthwhile(term, support):
-            start = WarmStart(objective, term, support)
-            return start.states(batch, self.max_iter, sparse=c1 is not None)
+            start = WarmStart(objective, term, support, curvature)
+            return start.states(batch, self.max_iter)
         zero = np.zeros(objective.n_params)
-        return batch(zero, self.max_iter, objective.scales_at_zero(zero, sparse=c1 is not None))
+        return batch(zero, self.max_iter, curvature.at_zero(zero))
 
     def _data_term(self, bound: BoundChain, data: TrainingData) -> Likelihood:
         weights = class_weights(self.class_weight, data)

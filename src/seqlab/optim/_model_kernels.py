@@ -133,6 +133,27 @@ def separable_minimum(
 
 
 @njit(nogil=True, cache=True)
+def separable_decrease(w: Vector, gradient: Vector, c1: Vector, curvature: Vector) -> float:
+    """Return the maximum of ``-(g'd + sum curvature d^2 / 2 + sum c1 (|w + d| - |w|))`` over ``d``."""
+    total = 0.0
+    for j in range(w.size):
+        bend = curvature[j]
+        after = w[j] - gradient[j] / bend
+        threshold = c1[j] / bend
+        if after > threshold:
+            after -= threshold
+        elif after < -threshold:
+            after += threshold
+        else:
+            after = 0.0
+        change = after - w[j]
+        if change != 0.0:
+            total -= change * (gradient[j] + 0.5 * bend * change)
+            total -= c1[j] * (abs(after) - abs(w[j]))
+    return total
+
+
+@njit(nogil=True, cache=True)
 def multiply_rows(
     active: NDArray[np.int64],
     diagonal: Vector,

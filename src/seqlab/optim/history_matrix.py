@@ -71,6 +71,18 @@ class InverseHessian:
         self._used[:] = False
         self._scale = 1.0
 
+    def replace_preconditioner(self, preconditioner: Vector) -> None:
+        """Replace the preconditioner and keep all pairs."""
+        self._inverse = 1.0 / preconditioner
+        for place, row in enumerate(self._rows):
+            for other in self._rows[: place + 1]:
+                product = dot(self._changes[row] * self._inverse, self._changes[other])
+                self._change_change[row, other] = self._change_change[other, row] = product
+        if self._rows:
+            newest = self._rows[0]
+            curvature = self._step_change[newest, newest]
+            self._scale = float(curvature / self._change_change[newest, newest])
+
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
         memory = self._used.size

@@ -17,8 +17,11 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import Curvature, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import CAUTION, CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
+
+# The preconditioner is renewed after this many iterations, then after 40, 90, 190, ...
+FIRST_REFRESH = 15
 
 
 def lbfgs(
@@ -29,7 +32,7 @@ def lbfgs(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
-    curvature: Curvature | None = None,
+    curvature: CurvatureModel | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
@@ -48,13 +51,12 @@ def lbfgs(
         Number of pairs to keep.
     preconditioner : array of shape (n_params,), optional
         Approximate diagonal of the Hessian.
-    curvature : callable, optional
-        Returns the approximate diagonal of the Hessian at a point, or None. Called before a point is
-        accepted as the optimum (see `StoppingRule`).
+    curvature : CurvatureModel, optional
+        Renews the preconditioner of a long run, and is asked before a point is accepted as the optimum (see
+        `StoppingRule`).
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
-    # After a warm start a long run converges more slowly than linearly.
     rule = StoppingRule(tol, objective.strong_convexity, late_safety=4.5)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
@@ -62,8 +64,10 @@ def lbfgs(
         raise NumericalError("the objective is not finite at the starting point")
     direction = np.empty_like(w)
     norm = float(np.sqrt(dot(gradient, gradient)))
-    state = rule.state(w, value, norm, inverse_hessian.descend(gradient, direction))
+    decrement = inverse_hessian.descend(gradient, direction)
+    state = rule.state(w, value, norm, decrement, slow_decrement(gradient, curvature))
     yield state
+    n_done, next_refresh = 0, FIRST_REFRESH
     for _ in range(max_iter):
         if state.converged:
             return
@@ -80,12 +84,27 @@ def lbfgs(
         inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
-        state = rule.state(w, value, norm, inverse_hessian.descend(gradient, direction))
+        n_done += 1
+        if curvature is not None and n_done == next_refresh:
+            next_refresh = 2 * next_refresh + 10
+            renewed = curvature.refresh(w, gradient)
+            if renewed is not None:
+                inverse_hessian.replace_preconditioner(renewed)
+        decrement = inverse_hessian.descend(gradient, direction)
+        state = rule.state(w, value, norm, decrement, slow_decrement(gradient, curvature))
         if curvature is not None and rule.needs_check(state):
-            diagonal = curvature(w)
+            diagonal = curvature.check(w)
             if diagonal is not None:
                 inverse_hessian.clear(diagonal)
                 decrement = inverse_hessian.descend(gradient, direction)
+                decrement = max(decrement, CAUTION * (slow_decrement(gradient, curvature) or 0.0))
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)
         yield state
+
+
+def slow_decrement(gradient: Vector, curvature: CurvatureModel | None) -> float | None:
+    """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
+    if curvature is None or curvature.slow is None:
+        return None
+    return 0.5 * float(dot(gradient / curvature.slow, gradient))

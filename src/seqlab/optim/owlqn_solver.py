@@ -14,7 +14,7 @@ import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
-from seqlab.optim.state import Curvature, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -30,7 +30,7 @@ def owlqn(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
-    curvature: Curvature | None = None,
+    curvature: CurvatureModel | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of OWL-QN, from the starting point to convergence.
@@ -90,7 +90,7 @@ def owlqn(
         norm = float(np.sqrt(dot(pseudo, pseudo)))
         state = rule.state(w, value, norm, inverse_hessian.descend(pseudo, direction))
         if curvature is not None and rule.needs_check(state):
-            diagonal = curvature(w)
+            diagonal = curvature.check(w)
             if diagonal is not None:
                 inverse_hessian.clear(diagonal)
                 decrement = inverse_hessian.descend(pseudo, direction)

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from seqlab.data.errors import NumericalError
+from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
-from seqlab.optim.state import Curvature, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import CAUTION, CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -30,7 +31,7 @@ def proximal(
     tol: float,
     memory: int = 6,
     preconditioner: Vector | None = None,
-    curvature: Curvature | None = None,
+    curvature: CurvatureModel | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`."""
@@ -44,7 +45,7 @@ def proximal(
     model = QuadraticModel(diagonal, memory, n_jobs=n_jobs)
     direction = np.empty_like(w)
     decrement = model.minimise(w, gradient, c1, direction)
-    state = rule.state(w, value, norm, decrement)
+    state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
     yield state
     for _ in range(max_iter):
         if state.converged:
@@ -73,15 +74,27 @@ def proximal(
         model.update(w, w_new, gradient, gradient_new)
         w, value, gradient = w_new, value_new, gradient_new
         norm = subgradient_norm(w, gradient, c1)
-        state = rule.state(w, value, norm, model.minimise(w, gradient, c1, direction))
+        decrement = model.minimise(w, gradient, c1, direction)
+        state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
         if curvature is not None and rule.needs_check(state):
-            fresh = curvature(w)
-            if fresh is not None:
-                model.clear(fresh)
+            renewed = curvature.check(w)
+            if renewed is not None:
+                model.clear(renewed)
                 decrement = model.minimise(w, gradient, c1, direction)
+                slow = slow_decrement(w, gradient, c1, curvature) or 0.0
+                decrement = max(decrement, CAUTION * slow)
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)
         yield state
+
+
+def slow_decrement(
+    w: Vector, gradient: Vector, c1: Vector, curvature: CurvatureModel | None
+) -> float | None:
+    """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
+    if curvature is None or curvature.slow is None:
+        return None
+    return float(separable_decrease(w, gradient, c1, curvature.slow))
 
 
 def subgradient_norm(w: Vector, gradient: Vector, c1: Vector) -> float:

@@ -6,7 +6,6 @@ any state, report progress, or be interrupted: the last state it received is alw
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,9 +17,8 @@ Vector = NDArray[np.float64]
 # label, the relative distance never becomes small.
 NEGLIGIBLE = 1e-12
 
-
-# Returns the approximate diagonal of the Hessian at a point; None if it is not available.
-Curvature = Callable[[Vector], Vector | None]
+# A point counts as converged if this many times the decrement in slow directions is within ``tol``.
+CAUTION = 2.5
 
 
 class Objective(Protocol):
@@ -35,6 +33,27 @@ class Objective(Protocol):
 
     def loss_gradient(self, w: Vector) -> tuple[float, Vector]:
         """Return value and gradient at ``w``."""
+        ...
+
+
+class CurvatureModel(Protocol):
+    """What a solver asks about the curvature of an objective.
+
+    ``slow`` is a cautious curvature of each weight, for directions in which the diagonal of the Hessian
+    overestimates it; None if it is not known.
+    """
+
+    slow: Vector | None
+
+    def refresh(self, w: Vector, gradient: Vector) -> Vector | None:
+        """Return a preconditioner for a point of a long fit, and update ``slow``."""
+        ...
+
+    def check(self, w: Vector) -> Vector | None:
+        """Return the diagonal of the Hessian at a point that is about to be accepted, and update ``slow``.
+
+        None if the last computed one is good enough.
+        """
         ...
 
 
@@ -82,16 +101,17 @@ class StoppingRule:
 
     The distance is measured in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain if the objective is
     strongly convex, but often a hundred times too large. The *estimate* is the larger of two values. One is
-    ``safety`` times the decrease of the objective in the last iterations (a quarter of all so far, and at
-    least ``period``): quasi-Newton methods converge about linearly, and a long run also converges slowly at
-    the end. The other is the decrement ``g' H g / 2``, the decrease that the quadratic model with the
-    inverse Hessian ``H`` predicts: on a plateau the objective hardly decreases, but the decrement is
-    large. The smaller of bound and estimate is the ``gap`` that is compared with ``tol``.
+    ``safety`` times the decrease of the objective in the last ``period`` iterations: quasi-Newton methods
+    converge about linearly. The other is a decrement, the decrease that a quadratic model predicts: on a
+    plateau the objective hardly decreases, but the decrement is large. The model has the curvature of
+    slow directions (`CurvatureModel.slow`); if that is not known, it is the one of the solver, and the
+    decrease is measured over a quarter of all iterations if that is more, because a long run also
+    converges slowly at the end. The smaller of bound and estimate is the ``gap`` that is compared with
+    ``tol``.
 
-    An inverse Hessian learned from short steps can be wrong in the same directions in which the steps were
-    short. Before a solver accepts an estimate, it therefore computes the decrement once more with nothing
-    but the diagonal of the Hessian at this point. If that is larger than ``tol`` it calls `reject` and
-    continues from the new diagonal.
+    If features have very different scales, the curvature must be up to date: before a solver accepts an
+    estimate it then computes it once more. If the estimate is now larger than ``tol``, the solver calls
+    `reject` and continues from the new diagonal.
 
     Parameters
     ----------
@@ -122,15 +142,29 @@ class StoppingRule:
         self._values: list[float] = []
         self._n_rejected = 0  # values up to the last rejection
 
-    def state(self, w: Vector, objective: float, norm: float, decrement: float) -> FitState:
-        """Return the state of an iteration, with gap, bound and whether to stop."""
+    def state(
+        self,
+        w: Vector,
+        objective: float,
+        norm: float,
+        decrement: float,
+        slow_decrement: float | None = None,
+    ) -> FitState:
+        """Return the state of an iteration, with gap, bound and whether to stop.
+
+        ``decrement`` is the one of the solver's model, ``slow_decrement`` that of slow directions, if known.
+        """
         self._values.append(objective)
         n_since = len(self._values) - self._n_rejected
         bound = certified_gap(norm, self.strong_convexity)
         gap = bound
-        period = max(self.period, int(self.SHARE * len(self._values)))
-        if n_since > period:
+        period, safety = self.period, self.safety
+        if slow_decrement is None:
+            period = max(period, int(self.SHARE * len(self._values)))
             safety = self.safety if period == self.period else self.late_safety
+        else:
+            decrement = max(decrement, CAUTION * slow_decrement)
+        if n_since > period:
             gain = safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))
         converged = gap <= self.allowed_gap(objective)
@@ -146,7 +180,7 @@ class StoppingRule:
         return state.converged and state.info["bound"] > self.allowed_gap(state.objective)
 
     def reject(self, state: FitState, decrement: float) -> None:
-        """Withdraw the convergence of a point at which the diagonal model predicts a large decrease."""
+        """Withdraw the convergence of a point at which a new model predicts a large decrease."""
         state.converged, state.gap = False, decrement
         self._n_rejected = len(self._values)
 

@@ -1,0 +1,141 @@
+"""The diagonal of the Hessian: preconditioners, and the curvature of slow directions.
+
+Features that are frequent and almost collinear (a constant, "is not a title", "is not upper case") are the
+reason why quasi-Newton methods converge slowly on text: the diagonal of the Hessian is large for each of
+them, but the curvature in the direction of a difference of two is hardly more than that of the penalty. So a
+preconditioner equal to the diagonal takes steps that are too short, and a decrement computed from it
+underestimates the distance from the optimum. The square root of the diagonal is a compromise that works for
+both: as a preconditioner of long fits, and, as the geometric mean of the diagonal and the curvature of the
+penalty, for the decrement. On 31 problems the latter was 0.3 to 20 times the true distance from the optimum,
+whereas the decrement from the diagonal was 0.06 to 10 times it, and the certain bound 1.4 to 1,000 times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.learning.likelihood import PenalisedObjective
+
+Floats = NDArray[np.float64]
+# Smallest curvature of a weight, for features of scale 1: limits steps of weights without data and penalty.
+MIN_CURVATURE = 1e-3
+# The same for slow directions.
+MIN_SLOW_CURVATURE = 1e-5
+# Smallest share of the squares of a feature that is not due to outliers.
+MIN_SHARE = 1e-12
+
+
+class DiagonalCurvature:
+    """Diagonal of the Hessian of a `PenalisedObjective`; implements `seqlab.optim.CurvatureModel`.
+
+    Parameters
+    ----------
+    objective : PenalisedObjective
+    sparse : bool, default=False
+        Whether there is an L1 penalty.
+    """
+
+    def __init__(self, objective: PenalisedObjective, *, sparse: bool = False) -> None:
+        self.objective = objective
+        self.sparse = sparse
+        self.slow: Floats | None = None
+        squares = objective.term.squared_scales()
+        # Features that are always zero count as if their scale were 1.
+        self._squares = np.ones(1) if squares is None else np.where(squares > 0.0, squares, 1.0)
+        self._has_scales = squares is not None
+        counted = 1.0 if objective.penalised is None else objective.penalised.astype(np.float64)
+        self._penalty = 2.0 * objective.c2 * counted
+
+    def at_zero(self, zero: Floats) -> Floats | None:
+        """Return a preconditioner that makes a solver independent of the scale of features.
+
+        It is the diagonal of the Hessian at zero, with one frequency for all features: with their true
+        frequencies, 150 sentences of CoNLL-2000 took 1.7 (c2 = 1) to 4.1 (c2 = 0.01) times as many
+        iterations. Under an L1 penalty the square roots of their frequencies are better. Multiplied by a
+        factor such that the first step is as long as the diagonal model of the objective suggests.
+        None if it is not available, if squares overflow, or if it would be constant. ``zero`` is the
+        starting point: its value and gradient are kept for the solver.
+        """
+        diagonal = self.objective.term.curvature_at_zero()
+        if diagonal is None or not np.isfinite(self._squares).all():
+            return None
+        total = self._add_penalty(diagonal)
+        self._set_slow(total)
+        if self.sparse:
+            scales = self._roots(total)
+        elif self._has_scales:
+            scales = np.mean(diagonal / self._squares) * self._squares + self._penalty
+        else:
+            return None
+        return _fit_length(scales, total, self.objective.loss_gradient(zero)[1])
+
+    def after_passes(self, w: Floats, gradient: Floats, *, weak: bool) -> Floats:
+        """Return the preconditioner at the end of stochastic passes: the diagonal, or its square root.
+
+        With a weak penalty the passes end far from the optimum, the model becomes more confident after
+        that, and the curvature at ``w`` is no longer valid: CoNLL-2000 with c2 = 0.01 then takes 79
+        evaluations with the root and more than 120 with the diagonal; with c2 = 1 it is 17 and 10. With an
+        L1 penalty the root is better too.
+        """
+        diagonal = self._compute(w)
+        assert diagonal is not None, "a structure with stochastic passes computes its curvature"
+        scales = self._roots(diagonal) if weak or self.sparse else diagonal
+        return _fit_length(scales, diagonal, gradient)
+
+    def refresh(self, w: Floats, gradient: Floats) -> Floats | None:
+        """Return a preconditioner for the point of a long fit; None if it is not available."""
+        diagonal = self._compute(w)
+        if diagonal is None:
+            return None
+        return _fit_length(self._roots(diagonal), diagonal, gradient)
+
+    def check(self, w: Floats) -> Floats | None:
+        """Compute the diagonal at a point that is about to be accepted; return it as a preconditioner.
+
+        None if all features have scale 1: then the diagonal computed last is good enough, and a pass over
+        the data is a noticeable share of a fast fit.
+        """
+        if not self._has_scales:
+            return None
+        diagonal = self._compute(w)
+        return None if diagonal is None else diagonal * self._shares()
+
+    def _compute(self, w: Floats) -> Floats | None:
+        """Return the diagonal of the Hessian at ``w``, and store the curvature of slow directions."""
+        diagonal = self.objective.term.curvature(w)
+        if diagonal is None:
+            return None
+        diagonal = self._add_penalty(diagonal)
+        self._set_slow(diagonal)
+        return diagonal
+
+    def _add_penalty(self, diagonal: Floats) -> Floats:
+        """Add the curvature of the penalty; weights without data and penalty get a minimum."""
+        return np.maximum(diagonal + self._penalty, MIN_CURVATURE * self._squares)
+
+    def _set_slow(self, diagonal: Floats) -> None:
+        """Set ``slow``, the geometric mean of the diagonal and the least curvature of each weight.
+
+        The part of outliers in the diagonal is removed: next to a few rows of values of 1e6 the gradient of
+        all others would count as negligible, although the objective is far from its optimum.
+        """
+        least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE))
+        least = least * np.sqrt(np.maximum(self._squares, 1.0))
+        self.slow = np.sqrt(diagonal * self._shares()) * least
+
+    def _roots(self, diagonal: Floats) -> Floats:
+        """Return the square root of a diagonal, in units in which every feature has scale 1."""
+        roots: Floats = np.sqrt(diagonal) * np.sqrt(self._squares)
+        return roots
+
+    def _shares(self) -> Floats | float:
+        shares = self.objective.term.typical_shares() if self._has_scales else None
+        return 1.0 if shares is None else np.maximum(shares, MIN_SHARE)
+
+
+def _fit_length(scales: Floats, diagonal: Floats, gradient: Floats) -> Floats:
+    """Multiply a preconditioner by a factor: its first step then minimises the model with ``diagonal``."""
+    step = gradient / scales
+    curvature = float(np.sum(step * step * diagonal))
+    return scales * (curvature / max(float(np.sum(step * gradient)), 1e-300) or 1.0)
