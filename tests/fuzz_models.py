@@ -4,7 +4,7 @@ The suite runs a small sample (tests/persistence/test_damaged_files.py); ``make 
 Models of all estimators: the stored files of older versions, these files in the current version, and
 `fitted_models`. Every case must end with a `ModelFileError`, or with a model that predicts without an error
 of another kind; loading takes at most a second of processor time, and all cases together 200 MB of memory.
-Predictions with unusual parameters may compile kernels. A case that takes a minute ends the script with a
+Predictions with unusual parameters may compile kernels. A case that takes ten minutes ends the script with a
 traceback.
 """
 
@@ -64,7 +64,7 @@ def main(n_random: int = 20_000, n_structure: int = 4_000, seed: int = 0) -> Non
         for case in range(n_cases):
             name, content, X = files[case % len(files)]
             path.write_bytes(damage(content, np.random.default_rng([seed, case])))
-            faulthandler.dump_traceback_later(60, exit=True)
+            faulthandler.dump_traceback_later(600, exit=True)
             begin, problem, used = time.process_time(), "", 0.0
             try:
                 model = load_damaged(path)
