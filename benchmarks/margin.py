@@ -50,13 +50,16 @@ def _watch(record):
     return callback
 
 
-def _run(*, train_on_first=True, **options):
-    from seqlab import M3N
+def _run(*, name="M3N", train_on_first=True, **options):
+    import seqlab
 
+    make = getattr(seqlab, name)
     X, y, X_test, y_test = _folds(train_on_first)
-    M3N(**{**options, "max_iter": 1, "tol": 1.0}).fit(X[:20], y[:20]).predict(X[:2])  # load kernels
+    make(**{**options, "max_iter": 3, "tol": 0.0}).fit(X[:20], y[:20]).predict(
+        X[:2]
+    )  # load kernels
     record = {}
-    model = M3N(random_state=0, callback=_watch(record), **options)
+    model = make(random_state=0, callback=_watch(record), **options)
     began = time.process_time()
     model.fit(X, y)
     record["fit"] = time.process_time() - began
@@ -71,8 +74,8 @@ def cubic(solver, C):
     return lambda: _run(kernel="poly", C=C, solver=solver, tol=LIMITS[-1])
 
 
-def linear(solver):
-    return lambda: _run(C=100 / 626, solver=solver, tol=LIMITS[-1])
+def linear(solver, name="M3N", tol=LIMITS[-1]):
+    return lambda: _run(name=name, C=100 / 626, solver=solver, tol=tol)
 
 
 def large():
@@ -88,6 +91,9 @@ if __name__ == "__main__":
             "cubic, BCFW, C=3": cubic("bcfw", 3.0),
             "linear, SMO": linear("smo"),
             "linear, BCFW": linear("bcfw"),
+            "StructuredSVM, BCFW": linear("bcfw", "StructuredSVM"),
+            "StructuredSVM, 1-slack": linear("1-slack", "StructuredSVM", LIMITS[0]),
+            "StructuredSVM, cutting planes": linear("cutting_plane", "StructuredSVM", LIMITS[0]),
             "cubic, nine folds": large,
         }
     )

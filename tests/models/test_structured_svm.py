@@ -56,6 +56,19 @@ def test_slack_rescaling_converges_on_a_long_sequence(solver):
     assert model.history_["gap"][-1] <= 1e-3 * model.objective_
 
 
+@pytest.mark.parametrize("solver", ["cutting_plane", "1-slack"])
+def test_cutting_planes_converge_if_many_planes_are_needed(solver):
+    """Planes that are dropped too early are found again, and the dual never rises."""
+    random = np.random.default_rng(0)
+    means = random.normal(size=(6, 20))
+    y = [random.integers(0, 6, size=5) for _ in range(100)]
+    X = [means[labels] + 0.5 * random.normal(size=(5, 20)) for labels in y]
+    model = StructuredSVM(solver=solver, tol=0.01, max_iter=300).fit(X, y)
+    assert model.converged_
+    reference = StructuredSVM(tol=0.01, random_state=0).fit(X, y)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=0.02)
+
+
 def test_margin_rescaling_equals_m3n(data):
     X, y = data
     a = StructuredSVM(C=0.4, tol=1e-7, kernel="poly", random_state=0).fit(X, y)

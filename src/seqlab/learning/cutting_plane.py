@@ -27,8 +27,10 @@ MAX_GROUPS = 16
 # Share of the way from the best model so far to the solution of the quadratic program. It is doubled after an
 # iteration without a new plane, in which the program described the objective exactly.
 STEP = 0.1
-# Accuracy of the quadratic program, as a share of the relative duality gap.
+# Accuracy of the quadratic program, as a share of the relative duality gap. The share is divided by 4 after
+# an iteration in which the dual rose by less than RISE times the gap.
 QP_SHARE = 0.1
+RISE = 1e-3
 
 
 class CuttingPlane:
@@ -53,7 +55,7 @@ class CuttingPlane:
         """Yield a state after each iteration; the point is the model with the lowest primal so far."""
         model, limits = self.model, self.model.problem.limits
         best, lowest = np.zeros_like(model.vector()), np.inf
-        step = STEP
+        step, share = STEP, QP_SHARE
         model.set(best, best)
         bundle = Bundle(len(self._groups), best.size, np.ones(len(self._groups)))
         while True:
@@ -70,7 +72,9 @@ class CuttingPlane:
             for one in found:
                 for group, samples in enumerate(self._groups):
                     self._add_plane(bundle, group, one.labels, one.losses, one.scales, samples)
-            n_new = bundle.solve(max(QP_SHARE * gap / max(lowest, 1e-300), 1e-13))
+            dual = bundle.dual
+            n_new = bundle.solve(max(share * gap / max(lowest, 1e-300), 1e-13))
+            share = QP_SHARE if bundle.dual - dual > RISE * gap else 0.25 * share
             step = STEP if n_new > 0 else min(2.0 * step, 1.0)
             model.set(best + step * (bundle.w - best))
 

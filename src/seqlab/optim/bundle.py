@@ -92,11 +92,15 @@ class Bundle:
             MAX_STEPS,
         )
         self._alpha[used] = alpha
-        self._idle[used] = np.where(carries, 0, self._idle[used] + 1)
         self.w = matmul(self._alpha[None, :], self._psi)[0]
         norm = dot(matmul(self._alpha[None, :], self._gram)[0], self._alpha)
-        self.dual = max(self.dual, float(dot(self._alpha, self._loss)) - 0.5 * float(norm))
-        self._drop_idle()
+        dual = float(dot(self._alpha, self._loss)) - 0.5 * float(norm)
+        # A plane may only be forgotten after progress: else it would be found and dropped again and again.
+        has_risen = dual > self.dual
+        self._idle[used] = np.where(carries, 0, self._idle[used] + has_risen)
+        self.dual = max(self.dual, dual)
+        if has_risen:
+            self._drop_idle()
         return n_new
 
     def _join_new(self) -> None:
