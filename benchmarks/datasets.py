@@ -2,14 +2,14 @@
 
 Same attributes, parameters (only observed pairs, no boundary weights) and penalties. For each problem:
 
-- CRFsuite runs 100 iterations of its L-BFGS or OWL-QN with its own stopping rule switched off;
+- CRFsuite runs 100 iterations of its L-BFGS or OWL-QN with its own stopping rule switched off, and if these
+  do not reach the objective of seqlab, up to 1,500, as long as they take less than two minutes;
 - seqlab runs with default parameters on one thread;
 - a tight solution is the lowest objective of both and of a seqlab run with ``tol=1e-5``.
 
 Reported are the iterations and the excess over the tight solution of seqlab, the CPU time of seqlab
 compared with that of CRFsuite's 100 iterations, and with that of the iterations that CRFsuite needs to reach
-the same objective (if 100 are not enough, the ratio is a lower bound). The constants of the solver must not
-be judged on the data sets on which they were chosen: those are marked.
+the same objective (if 1,500 or two minutes are not enough, the ratio is a lower bound).
 
 ``python benchmarks/datasets.py [word ...]`` runs the problems whose name contains a word. Results of single
 problems are kept, so that a run can be continued.
@@ -27,6 +27,8 @@ import warnings
 from _common import RESULTS
 from _problems import PROBLEMS
 
+# If 100 iterations of CRFsuite are not enough.
+MORE_ITERATIONS, MORE_SECONDS = 1500, 120
 PENALTIES = [(0.0, 1.0), (0.0, 0.1), (0.1, 0.1), (0.1, 0.01)]
 # Constants of the solvers were chosen on these; the others were only measured.
 CHOSEN_ON = (
@@ -40,11 +42,11 @@ CHOSEN_ON = (
 )
 
 
-def crfsuite(X, y, c1, c2):
-    """Return the CPU seconds of 100 iterations and the objective after each."""
+def crfsuite(X, y, c1, c2, n_iterations=100):
+    """Return the CPU seconds of a number of iterations and the objective after each."""
     import pycrfsuite
 
-    options = {"c1": c1, "c2": c2, "max_iterations": 100, "epsilon": 1e-12, "delta": 1e-12}
+    options = {"c1": c1, "c2": c2, "max_iterations": n_iterations, "epsilon": 1e-12, "delta": 1e-12}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", params=options, verbose=False)
     for steps, labels in zip(X, y, strict=True):
         trainer.append(steps, labels)
@@ -72,6 +74,12 @@ def measure(X, y, c1, c2):
     _, tight = seqlab(sequences, y, c1, c2, tol=1e-5, max_iter=3000)
     peer_seconds, losses = crfsuite(X, y, c1, c2)
     best = min(model.objective_, tight.objective_, *losses)
+    hundred = peer_seconds / len(losses) * 100, losses[-1]
+    if min(losses) > model.objective_ and len(losses) >= 100:
+        n_more = min(MORE_ITERATIONS, int(100 * MORE_SECONDS / peer_seconds))
+        if n_more > 150:
+            peer_seconds, losses = crfsuite(X, y, c1, c2, n_more)
+            best = min(best, *losses)
     reached = [i for i, loss in enumerate(losses, 1) if loss <= model.objective_]
     n_needed = reached[0] if reached else len(losses)
     return {
@@ -79,9 +87,10 @@ def measure(X, y, c1, c2):
         "converged": bool(model.converged_),
         "excess %": 100 * (model.objective_ / best - 1),
         "seconds": seconds,
-        "CRFsuite seconds": peer_seconds,
-        "CRFsuite excess %": 100 * (losses[-1] / best - 1),
-        "faster than 100 iterations": peer_seconds / seconds * 100 / max(len(losses), 1),
+        "CRFsuite seconds": hundred[0],
+        "CRFsuite excess %": 100 * (hundred[1] / best - 1),
+        "CRFsuite iterations": n_needed,
+        "faster than 100 iterations": hundred[0] / seconds,
         "faster to the objective": peer_seconds * n_needed / len(losses) / seconds,
         "CRFsuite reached it": bool(reached),
     }
@@ -94,10 +103,15 @@ def write(results):
         "Obtained with `benchmarks/datasets.py` (its opening docstring says how): CPU seconds on one thread,",
         "python-crfsuite and seqlab one after the other in one process. 'faster' is the ratio of CPU times:",
         "to CRFsuite's 100 iterations, and to the iterations that CRFsuite takes to the objective of seqlab",
-        "(`>`: 100 are not enough). Constants were chosen on the data sets marked *.", "",
+        "(`>`: 1,500, or as many as take two minutes, are not enough). Excess and seconds of CRFsuite are those",
+        "of 100 iterations.", "",
+        "The constants of the L1 solver were chosen on the data sets marked *. Those of the stopping rule and of",
+        "the renewed preconditioner were chosen with c1 = 0 on all of them, so these rows are not evidence for",
+        "new data: the factor of the decrement would have been 1.5 without the names, and 2 without any other",
+        "set; it is 2.5. With 1.5 the names end 0.15 % above the optimum.", "",
         "| data set | c1 | c2 | iterations | excess % | seconds | CRFsuite excess % | CRFsuite seconds |"
-        " faster than 100 it. | faster to the objective |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        " faster than 100 it. | CRFsuite it. to the objective | faster to the objective |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for key, row in results.items():
         name, c1, c2 = key.split("|")
@@ -107,7 +121,8 @@ def write(results):
         lines.append(
             f"| {name}{star} | {c1} | {c2} | {row['iterations']}{failed} | {row['excess %']:.3f} |"
             f" {row['seconds']:.2f} | {row['CRFsuite excess %']:.2f} | {row['CRFsuite seconds']:.1f} |"
-            f" {row['faster than 100 iterations']:.1f} | {more}{row['faster to the objective']:.1f} |"
+            f" {row['faster than 100 iterations']:.1f} | {more}{row['CRFsuite iterations']} |"
+            f" {more}{row['faster to the objective']:.1f} |"
         )
     for title, chosen in (("all data sets", ""), ("data sets without *", "*")):
         rows = [r for k, r in results.items() if not chosen or k.split("|")[0] not in CHOSEN_ON]

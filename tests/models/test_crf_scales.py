@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from seqlab import LinearChainCRF
 from seqlab.learning import Likelihood, PenalisedObjective
 from seqlab.models.crf import default_tol
-from seqlab.structures.chain import typical_shares
+from seqlab.structures.chain import centred_shares, typical_shares
 from seqlab.structures.chain.curvature import add_block_curvature
 
 
@@ -91,6 +91,28 @@ def test_objective_is_within_a_thousandth_of_the_optimum_or_a_warning_names_the_
         assert "has values up to" in str(caught[0].message)
     if name not in ("time stamp", "year", "running number"):  # their offset is a second bias
         assert excess < 1e-3
+
+
+def test_a_column_with_a_large_offset_does_not_hide_the_distance_from_the_optimum():
+    """Regression test: 0.27 % above the optimum, and reported as converged."""
+    X, y = gaussian_data(200, seed=7)
+    years = np.random.default_rng(1007).integers(1990, 2020, sum(map(len, X))).astype(float)
+    X = append(X, years)
+    model = LinearChainCRF(c2=1e-4).fit(X, y)
+    assert model.converged_
+    assert model.objective_ < 1.001 * tight_optimum(X, y, 1e-4)
+
+
+def test_centred_shares_are_those_of_the_centred_columns():
+    random = np.random.default_rng(0)
+    columns = [random.normal(size=50), 2000.0 + random.normal(size=50), np.full(50, 3.0)]
+    matrix = np.column_stack([*columns, np.zeros(50), random.random(50) < 0.2]).astype(float)
+    centred = matrix - matrix.mean(axis=0)
+    with np.errstate(invalid="ignore"):
+        expected = (centred**2).sum(axis=0) / (matrix**2).sum(axis=0)
+    expected[[2, 3]] = 1.0  # constant columns
+    for given in (matrix, sp.csr_matrix(matrix)):
+        np.testing.assert_allclose(centred_shares(given), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"solver": "lbfgs"}, {"solver": "owlqn"}, {"c1": 0.1}])

@@ -12,6 +12,8 @@ whereas the decrement from the diagonal was 0.06 to 10 times it, and the certain
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ Floats = NDArray[np.float64]
 MIN_CURVATURE = 1e-3
 # The same for slow directions.
 MIN_SLOW_CURVATURE = 1e-5
-# Smallest share of the squares of a feature that is not due to outliers.
+# Smallest share of the squares of a feature that is not due to outliers or an offset.
 MIN_SHARE = 1e-12
 
 
@@ -99,7 +101,7 @@ class DiagonalCurvature:
         if not self._has_scales:
             return None
         diagonal = self._compute(w)
-        return None if diagonal is None else diagonal * self._shares()
+        return None if diagonal is None else diagonal * self._shares
 
     def _compute(self, w: Floats) -> Floats | None:
         """Return the diagonal of the Hessian at ``w``, and store the curvature of slow directions."""
@@ -117,18 +119,20 @@ class DiagonalCurvature:
     def _set_slow(self, diagonal: Floats) -> None:
         """Set ``slow``, the geometric mean of the diagonal and the least curvature of each weight.
 
-        The part of outliers in the diagonal is removed: next to a few rows of values of 1e6 the gradient of
-        all others would count as negligible, although the objective is far from its optimum.
+        The part of outliers and of the offset of a column in the diagonal is removed: next to a few rows of
+        values of 1e6, or to the mean of a time stamp, the gradient of everything else would count as
+        negligible, although the objective is far from its optimum.
         """
         least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE))
         least = least * np.sqrt(np.maximum(self._squares, 1.0))
-        self.slow = np.sqrt(diagonal * self._shares()) * least
+        self.slow = np.sqrt(diagonal * self._shares) * least
 
     def _roots(self, diagonal: Floats) -> Floats:
         """Return the square root of a diagonal, in units in which every feature has scale 1."""
         roots: Floats = np.sqrt(diagonal) * np.sqrt(self._squares)
         return roots
 
+    @cached_property
     def _shares(self) -> Floats | float:
         shares = self.objective.term.typical_shares() if self._has_scales else None
         return 1.0 if shares is None else np.maximum(shares, MIN_SHARE)

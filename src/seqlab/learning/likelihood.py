@@ -64,7 +64,7 @@ class DataTerm(Protocol):
         ...
 
     def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature that is not due to outliers."""
+        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
         ...
 
 
@@ -134,7 +134,7 @@ class Likelihood:
         return self.bound.squared_scales()
 
     def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature that is not due to outliers."""
+        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
         return self.bound.typical_shares()
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:

@@ -383,9 +383,9 @@ class BoundStructure(ABC):
         return None
 
     def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature that remains if outliers are clipped.
+        """Return the share of the squares of each weight's feature not due to outliers or an offset.
 
-        None if no feature has outliers, or if it is not known.
+        None if all shares are 1, or if they are not known.
         """
         return None
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from seqlab.structures.chain.bound import BoundChain, ChainMarginals
-from seqlab.structures.chain.columns import mean_squares, typical_shares
+from seqlab.structures.chain.columns import centred_shares, mean_squares, typical_shares
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, previous_codes
@@ -30,6 +30,7 @@ __all__ = [
     "FeaturePattern",
     "WeightSource",
     "as_csr",
+    "centred_shares",
     "chain_scores",
     "mean_squares",
     "previous_codes",

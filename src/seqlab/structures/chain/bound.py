@@ -21,7 +21,7 @@ from seqlab.inference import (
     path_scores,
     viterbi,
 )
-from seqlab.structures.chain.columns import sum_squares, typical_shares
+from seqlab.structures.chain.columns import centred_shares, sum_squares, typical_shares
 from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
@@ -316,10 +316,10 @@ class BoundChain(BoundStructure):
         return self._per_weight(self.features.mean_squares)
 
     def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature that is not due to outliers."""
+        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
         if self.features.has_only_ones:
             return None
-        return self._per_weight(typical_shares(self.X.matrix))
+        return self._per_weight(typical_shares(self.X.matrix) * centred_shares(self.X.matrix))
 
     def _per_weight(self, of_features: Floats) -> Floats:
         """Return the value of each weight's feature; 1 for a weight without a feature."""

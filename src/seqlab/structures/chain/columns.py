@@ -17,6 +17,8 @@ BLOCK_ENTRIES = 1 << 18
 OUTLIER_RATIO = 30.0
 # Rows from which the medians are estimated.
 SAMPLE_ROWS = 300
+# A column with less variance than this share of its squares counts as constant: the rest is rounding error.
+MIN_CENTRED_SHARE = 1e-13
 
 
 def count_entries(matrix: Any) -> NDArray[np.int64]:
@@ -78,6 +80,20 @@ def typical_shares(matrix: Any) -> Floats:
                 clipped += (np.minimum(rows, limits) ** 2).sum(axis=0)
     has_outliers = (every > clipped) & np.isfinite(every)
     return np.divide(clipped, every, out=np.ones(n_columns), where=has_outliers)
+
+
+def centred_shares(matrix: Any) -> Floats:
+    """Return the share of the sum of squares of each column that remains if its mean is subtracted.
+
+    Small for a column with a large offset, such as a year. 1 for an empty or constant column.
+    """
+    n_rows = matrix.shape[0]
+    sums = np.asarray(matrix.sum(axis=0), dtype=np.float64).ravel()
+    squares = sum_squares(matrix, np.ones(n_rows))
+    with np.errstate(over="ignore", invalid="ignore"):
+        shares = 1.0 - sums / np.maximum(squares, np.finfo(np.float64).tiny) * (sums / n_rows)
+    is_known = np.isfinite(shares) & (shares > MIN_CENTRED_SHARE)
+    return np.where(is_known, np.minimum(shares, 1.0), 1.0)
 
 
 def _median_sizes(rows: sp.csr_matrix) -> Floats:
