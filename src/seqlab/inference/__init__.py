@@ -19,13 +19,7 @@ from seqlab.inference.chain import (
     viterbi,
 )
 from seqlab.inference.conditionals import ConditionalLosses, conditional_losses
-from seqlab.inference.graphs import (
-    GraphInference,
-    GraphLayout,
-    GraphMarginals,
-    GraphScores,
-    RelaxedLabelings,
-)
+from seqlab.inference.graphs import GraphLayout, GraphScores
 from seqlab.inference.k_best import kbest
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.sampling import sample
@@ -34,6 +28,7 @@ from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.inference.error_counts import error_count_scores
+    from seqlab.inference.graphs import GraphInference, GraphMarginals, RelaxedLabelings
     from seqlab.inference.phrases.constraints import (
         CountLimit,
         Covered,
@@ -49,6 +44,7 @@ __getattr__ = import_on_use(
     __name__,
     {
         "error_counts": ("error_count_scores",),
+        "graphs": ("GraphInference", "GraphMarginals", "RelaxedLabelings"),
         "phrases.constraints": ("CountLimit", "Covered", "LengthLimit", "Requires", "TypeOrder"),
         "phrases.costs": ("PhraseCandidates", "PhraseCosts"),
         "phrases.integer_program": ("constrained_phrases",),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqlab.data.errors import InputError
+from seqlab.inference import graphs
 from seqlab.inference._prepare import (
     chain_arrays,
     check_labels,
@@ -26,7 +27,7 @@ from seqlab.inference._prepare import (
     require_legal,
     scratch,
 )
-from seqlab.inference.graphs import GraphInference, GraphScores, labeling_scores
+from seqlab.inference.graphs import GraphScores
 from seqlab.inference.kernels.dense import padded_width
 from seqlab.inference.kernels.forward_backward import (
     LOG_Z,
@@ -40,9 +41,6 @@ from seqlab.inference.kernels.path_scores import score_paths
 from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
 from seqlab.inference.results import Labelings, Marginals, PairMarginals, TransitionCounts
 from seqlab.inference.scores import ChainArrays, ChainScores, Floats, Mask
-
-# Graphs: exact if the treewidth is small, else loopy belief propagation.
-_ON_GRAPHS = GraphInference()
 
 
 def log_partition(
@@ -71,7 +69,7 @@ def log_partition(
     array([8.])
     """
     if isinstance(scores, GraphScores):
-        return _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs).log_z
+        return graphs.GraphInference().marginals(scores.masked(mask), n_jobs=n_jobs).log_z
     return _forward_backward(prepare(scores, mask), LOG_Z, n_jobs)[0]
 
 
@@ -110,7 +108,7 @@ def marginals(
            [0.309601, 0.690399]])
     """
     if isinstance(scores, GraphScores):
-        found = _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs)
+        found = graphs.GraphInference().marginals(scores.masked(mask), n_jobs=n_jobs)
         return Marginals(found.log_z, found.node)
     log_z, node, _, _ = _forward_backward(prepare(scores, mask), NODE, n_jobs)
     return Marginals(log_z, node)
@@ -141,7 +139,7 @@ def pair_marginals(
     expected_transitions : their sum over steps, without storing them all.
     """
     if isinstance(scores, GraphScores):
-        found = _ON_GRAPHS.marginals(scores.masked(mask), n_jobs=n_jobs)
+        found = graphs.GraphInference().marginals(scores.masked(mask), n_jobs=n_jobs)
         return PairMarginals(found.log_z, found.node, found.pair)
     log_z, node, pair, _ = _forward_backward(prepare(scores, mask), PAIR, n_jobs)
     return PairMarginals(log_z, node, pair)
@@ -213,7 +211,7 @@ def viterbi(
     Labelings(labels=array([0, 1, 1]), score=array([6.]))
     """
     if isinstance(scores, GraphScores):
-        return _ON_GRAPHS.labelings(scores.masked(mask), n_jobs=n_jobs)
+        return graphs.GraphInference().labelings(scores.masked(mask), n_jobs=n_jobs)
     scores = prepare(scores, mask)
     labels = np.zeros(scores.n_steps, dtype=np.int64)
     score = np.zeros(scores.n_sequences)
@@ -251,7 +249,7 @@ def max_marginals(
         its sequence.
     """
     if isinstance(scores, GraphScores):
-        return _ON_GRAPHS.max_marginals(scores.masked(mask), n_jobs=n_jobs)
+        return graphs.GraphInference().max_marginals(scores.masked(mask), n_jobs=n_jobs)
     scores = prepare(scores, mask)
     out = np.empty((scores.n_steps, scores.n_labels))
     over_blocks(scores, max_marginals_block, n_jobs, out)
@@ -328,7 +326,7 @@ def path_scores(
         ``score(y)``; ``-inf`` if the labeling is forbidden.
     """
     if isinstance(scores, GraphScores):
-        return labeling_scores(scores.masked(mask), labels)
+        return graphs.labeling_scores(scores.masked(mask), labels)
     array = check_labels(scores, labels, "labels")
     scores = prepare(scores, mask)
     out = np.zeros(scores.n_sequences)

@@ -17,7 +17,7 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import CAUTION, CurvatureModel, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 # The preconditioner is renewed after this many iterations, then after 40, 90, 190, ...
@@ -97,7 +97,9 @@ def lbfgs(
             if diagonal is not None:
                 inverse_hessian.clear(diagonal)
                 decrement = inverse_hessian.descend(gradient, direction)
-                decrement = max(decrement, CAUTION * (slow_decrement(gradient, curvature) or 0.0))
+                decrement = max(
+                    decrement, rule.caution * (slow_decrement(gradient, curvature) or 0.0)
+                )
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)
         yield state

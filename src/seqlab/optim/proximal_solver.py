@@ -15,7 +15,7 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
-from seqlab.optim.state import CAUTION, CurvatureModel, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -35,7 +35,8 @@ def proximal(
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`."""
-    rule = StoppingRule(tol, objective.strong_convexity)
+    # More than for L-BFGS: with an L1 penalty the decrement varies more.
+    rule = StoppingRule(tol, objective.strong_convexity, caution=2.5)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
@@ -82,7 +83,7 @@ def proximal(
                 model.clear(renewed)
                 decrement = model.minimise(w, gradient, c1, direction)
                 slow = slow_decrement(w, gradient, c1, curvature) or 0.0
-                decrement = max(decrement, CAUTION * slow)
+                decrement = max(decrement, rule.caution * slow)
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)
         yield state

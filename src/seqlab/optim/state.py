@@ -17,9 +17,6 @@ Vector = NDArray[np.float64]
 # label, the relative distance never becomes small.
 NEGLIGIBLE = 1e-12
 
-# A point counts as converged if this many times the decrement in slow directions is within ``tol``.
-CAUTION = 2.5
-
 
 class Objective(Protocol):
     """A differentiable function to be minimised.
@@ -120,8 +117,11 @@ class StoppingRule:
         Lower bound on the curvature, 0 if none is known.
     period : int
         Minimum number of iterations over which the decrease is measured.
+    caution : float
+        Factor of the decrement of slow directions.
     safety, late_safety : float
-        Factor of this decrease, and the factor when it is measured over more iterations than the minimum.
+        Factor of the decrease in the last iterations, and the factor when it is measured over more than
+        ``period`` iterations.
     """
 
     SHARE = 0.25
@@ -132,11 +132,12 @@ class StoppingRule:
         strong_convexity: float,
         *,
         period: int = 3,
+        caution: float = 2.0,
         safety: float = 2.5,
         late_safety: float = 2.5,
     ) -> None:
         self.tol = tol
-        self.period = period
+        self.period, self.caution = period, caution
         self.safety, self.late_safety = safety, late_safety
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
@@ -163,7 +164,7 @@ class StoppingRule:
             period = max(period, int(self.SHARE * len(self._values)))
             safety = self.safety if period == self.period else self.late_safety
         else:
-            decrement = max(decrement, CAUTION * slow_decrement)
+            decrement = max(decrement, self.caution * slow_decrement)
         if n_since > period:
             gain = safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.graphs import check_edges
-from seqlab.inference.graphs.elimination import CliqueTree, eliminate
 from seqlab.inference.kernels.forests import breadth_first
+
+if TYPE_CHECKING:
+    from seqlab.inference.graphs.elimination import CliqueTree
 
 Ints = NDArray[np.int64]
 
@@ -94,6 +97,9 @@ class OneGraph:
     def clique_tree(self, max_clique: int) -> CliqueTree | None:
         """Return cliques of an elimination order; None if one has more than ``max_clique`` nodes."""
         if max_clique not in self._trees:
+            # Imported here because chains, which import this module, do not need it.
+            from seqlab.inference.graphs.elimination import eliminate
+
             self._trees[max_clique] = eliminate(self.starts, self.neighbours, max_clique)
         return self._trees[max_clique]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,8 +26,6 @@ from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
-from seqlab.structures.chain.online import ChainOnlineWeights
-from seqlab.structures.chain.pair_passes import add_pair_sums
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
@@ -43,6 +41,9 @@ from seqlab.structures.protocol import (
     PairMarginals,
 )
 from seqlab.structures.sources import ScoreSource
+
+if TYPE_CHECKING:
+    from seqlab.structures.chain.online import ChainOnlineWeights
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -304,6 +305,9 @@ class BoundChain(BoundStructure):
         """Add the gradient with respect to a table of scores, in fused passes if it is exact."""
         exact = beam is None or beam.width >= self.n_labels
         if exact and source.edges_vary:
+            # Imported here because only boosting needs it, and its kernels take time to import.
+            from seqlab.structures.chain.pair_passes import add_pair_sums
+
             found = add_pair_sums(self.X, source, codes, weights, sums, self.n_jobs)
             if found is not None:
                 return found
@@ -362,6 +366,9 @@ class BoundChain(BoundStructure):
 
     def online_weights(self) -> ChainOnlineWeights:
         """Return zero weights that a perceptron can train, in a fused kernel."""
+        # Imported here because only perceptrons need it.
+        from seqlab.structures.chain.online import ChainOnlineWeights
+
         return ChainOnlineWeights(self.structure, self.X)
 
     def margin_model(self, problem: MarginProblem) -> MarginModel:
