@@ -38,6 +38,9 @@ _SAMPLE = 1 << 14
 # small file cannot fill the memory.
 _MAX_UNPACKED = 1 << 26
 _MAX_RATIO = 20
+# A file is at most this many times as large as its members (and a megabyte): gaps of old versions would be
+# read. These versions replaced members and kept the old content.
+_MAX_GAPS = 3
 # Members get the same date, so that the same model gives the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -118,7 +121,16 @@ def open_archive(file: IO[bytes], limits: Limits) -> ZipFile:
         if member.compress_type == ZIP_STORED and member.compress_size != member.file_size:
             raise ModelFileError("the archive is damaged")
     limits.check("n_bytes", sum(member.file_size for member in members))
+    if size > _MAX_GAPS * sum(member.compress_size for member in members) + _CHUNK:
+        raise ModelFileError("the archive is much larger than its members")
     return archive
+
+
+def read_foreign(archive: ZipFile) -> bytes:
+    """Return the part that skops stores."""
+    if archive.getinfo(FOREIGN).compress_type != ZIP_STORED:  # its own members are compressed
+        raise ModelFileError("the archive is not stored as seqlab stores it")
+    return archive.read(FOREIGN)
 
 
 def _directory_size(file: IO[bytes], size: int) -> int:

@@ -173,11 +173,15 @@ class Decoder:
         self._arrays = arrays
         self._foreign = foreign
         self._limits = limits
-        self._known: dict[int, Any] = {}
+        self._known: dict[
+            int, tuple[Any, int]
+        ] = {}  # objects by id, and the number of their values
         self._depth = 0
+        self._n_values = 0  # a part that is used several times counts each time
 
     def decode(self, node: Node) -> Any:
         """Return the value that a node describes."""
+        self._n_values += 1
         if type(node) in _SCALARS:
             return node
         if not isinstance(node, dict):
@@ -185,7 +189,12 @@ class Decoder:
         if "ref" in node:
             if type(node["ref"]) is not int or node["ref"] not in self._known:
                 raise ModelFileError("its description refers to an object that it does not have")
-            return self._known[node["ref"]]
+            value, size = self._known[node["ref"]]
+            self._n_values += size
+            # Objects that share parts in many levels take exponential time to compare, hash or print.
+            self._limits.check("n_nodes", self._n_values)
+            return value
+        n_before = self._n_values
         self._depth += 1
         self._limits.check("depth", self._depth)
         value = self._build(node)
@@ -193,7 +202,7 @@ class Decoder:
         if "id" in node:
             if type(node["id"]) is not int or node["id"] in self._known:
                 raise ModelFileError("its description has two objects with the same id")
-            self._known[node["id"]] = value
+            self._known[node["id"]] = value, self._n_values - n_before
         return value
 
     def _build(self, node: dict[str, Node]) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import IO, Any, NamedTuple
 
@@ -42,7 +42,8 @@ def read_model(file: IO[bytes], path: str, trusted: list[str], limits: Limits) -
             model = plan.build(trusted, limits)
             if not hasattr(model, "get_params"):
                 raise ModelFileError("it does not hold an estimator")
-            check_objects(model)
+            with nullcontext() if plan.part is None else in_one_process():
+                check_objects(model)
     for warning in caught:  # such as another scikit-learn version: the caller's filters decide
         warnings.warn(warning.message, stacklevel=3)
     return model
@@ -92,12 +93,21 @@ def _plan(file: IO[bytes], trusted: list[str], limits: Limits) -> _Plan:
             names = find_type_names(root) & PLAIN_TYPES.keys()
             arrays = _archive.read_arrays(archive)
             if _archive.FOREIGN in archive.NameToInfo:
-                content = archive.read(_archive.FOREIGN)
+                content = _archive.read_foreign(archive)
                 part = _skops_parts.check(content, version, trusted, limits)
     paths = {PLAIN_TYPES[name] for name in names}
     if part is not None:
         paths |= {"skops.io.load"} | (part.types & set(SAVED_TYPES.values()))
     return _Plan({path.rpartition(".")[0] for path in paths}, root, arrays, part)
+
+
+@contextmanager
+def in_one_process() -> Iterator[None]:
+    """Let classifiers of other libraries predict without worker processes, whatever their ``n_jobs`` is."""
+    import joblib  # here because most models have no such part
+
+    with joblib.parallel_config(backend="sequential"):
+        yield
 
 
 @contextmanager
