@@ -88,6 +88,7 @@ def test_long_messages_are_cut(run, folder):
         ("utf-32", "not utf-32"),
         ("hex", "'hex' is not an encoding of text"),
         ("rot13", "'rot13' is not an encoding of text"),
+        ("idna", "'idna' is not an encoding of text"),
         ("nothing", "unknown encoding 'nothing'"),
     ],
 )

@@ -5,12 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import seqlab
 from seqlab.cli import _saving
+from seqlab.cli._errors import CommandError, Interrupted
+from seqlab.cli._read_options import ReadOptions
+from seqlab.cli.train import _fit, _is_standard_output
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 
@@ -129,3 +135,71 @@ def test_mode_of_an_existing_file_is_kept(run, files, model, tmp_path):
             assert run("tag", model, files / "new.txt", "-o", output).exit_code == 0
         assert output.stat().st_mode & 0o777 == 0o600
         assert output.stat().st_size
+
+
+@pytest.fixture
+def other(tmp_path, monkeypatch):
+    """The folder in which a model is saved that cannot be written to its target."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.setattr(_saving, "_other_folders", lambda: [str(folder)])
+    return folder
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_model_for_a_full_device_is_not_named_after_it(model, other):
+    with pytest.raises(CommandError, match="no space left on device; the model was saved") as info:
+        _saving.save_model(seqlab.load(model), ReadOptions(), Path("/dev/full"))
+    (saved,) = other.glob("*/*")
+    assert saved.name == "model.seqlab"
+    assert str(saved) in str(info.value)
+
+
+@posix
+def test_a_pipe_without_a_reader_can_be_interrupted(model, other, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ended = threading.Event()
+    writer = threading.main_thread().ident
+
+    def interrupt():
+        time.sleep(0.1)
+        signal.pthread_kill(writer, signal.SIGINT)
+        if not ended.wait(5):  # otherwise the test would not end
+            pipe.read_bytes()
+
+    thread = threading.Thread(target=interrupt)
+    tagger = seqlab.load(model)
+    with pytest.raises(Interrupted, match="interrupted while writing to") as info:
+        _saving.finish_training(tagger, ReadOptions(), pipe, thread.start)
+    ended.set()
+    thread.join(10)
+    (saved,) = other.glob("*/*")
+    assert str(info.value) == f"interrupted while writing to {pipe}; the model is in {saved}"
+    assert info.value.code == 130
+    assert saved.name == "model.seqlab"
+    assert seqlab.load(saved).labeler_.converged_
+
+
+@posix
+def test_a_model_interrupted_in_training_is_not_saved_beside_a_device(model, other, monkeypatch):
+    def fit(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seqlab.Tagger, "fit", fit)
+    data = SimpleNamespace(X=[], y=[], options=ReadOptions())
+    with pytest.raises(Interrupted, match="/dev/null was not written, the model at") as info:
+        _fit(seqlab.load(model), data, None, Path(os.devnull))
+    (saved,) = other.glob("*/*")
+    assert saved.name == "model.seqlab.interrupted"
+    assert str(info.value).endswith(f"is in {saved}")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_a_model_on_standard_output_is_not_mixed_with_the_summary(monkeypatch, tmp_path):
+    read, write = os.pipe()
+    with open(read, "rb"), open(write, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert _is_standard_output(Path(f"/dev/fd/{write}"))
+        assert not _is_standard_output(tmp_path / "new")
+        assert not _is_standard_output(Path(os.devnull))

@@ -77,3 +77,13 @@ class TestWriting:
         save(SequenceVectorizer(min_count=4), path)
         assert path.is_symlink()
         assert load(real).min_count == 4
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs /dev/fd")
+def test_a_link_to_a_pipe_without_a_name_is_written(path):
+    save(SequenceVectorizer(min_count=7), path)
+    read, write = os.pipe()
+    save(SequenceVectorizer(min_count=7), f"/dev/fd/{write}")  # /dev/stdout is such a link, too
+    os.close(write)
+    with open(read, "rb") as pipe:
+        assert pipe.read() == path.read_bytes()

@@ -1,10 +1,12 @@
 import io
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -114,6 +116,35 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path):
     assert received == [b"new"]
     assert stat.S_ISFIFO(target.stat().st_mode)
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+@posix
+def test_a_signal_does_not_truncate_what_a_pipe_gets(tmp_path):
+    target = tmp_path / "pipe"
+    os.mkfifo(target)
+    data = os.urandom(1 << 20)  # more than a pipe holds, so that the writer waits
+    received, handled = [], []
+    writer = threading.main_thread().ident
+
+    def read():
+        with open(target, "rb") as file:
+            for _ in range(3):
+                time.sleep(0.05)  # the writer is inside a system call
+                signal.pthread_kill(writer, signal.SIGUSR1)
+                received.append(file.read(1 << 17))
+            received.append(file.read())
+
+    before = signal.signal(signal.SIGUSR1, lambda number, _: handled.append(number))
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with open_atomic(target) as file:
+            assert file.write(data) == len(data)
+    finally:
+        reader.join(10)  # it sends the signal
+        signal.signal(signal.SIGUSR1, before)
+    assert len(handled) == 3
+    assert b"".join(received) == data
 
 
 @posix

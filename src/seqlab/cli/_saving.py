@@ -2,7 +2,7 @@
 
 Ctrl-C waits until the file is complete. If the file cannot be written, because the disk is full or the
 folder has gone, the model is written to the folder for temporary files or to the home folder instead, and
-the message says where.
+the message says where. The same happens if Ctrl-C ends the writing to a pipe, which may have no reader.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import Any
 
 from seqlab.cli import _labelers, _read_options
 from seqlab.cli._errors import FAILURE, INTERRUPTED, TERMINATED, CommandError, Interrupted
+from seqlab.utils.files import is_special
 from seqlab.utils.signals import hold_interrupts
+
+MODEL_NAME = "model.seqlab"  # of a model that was meant for a device or a pipe
 
 
 def import_modules(*names: str) -> None:
@@ -32,7 +35,14 @@ def finish_training(
     output: Path,
     print_notes: Callable[[], None],
 ) -> None:
-    """Save a model that has been trained; an interrupt at any time takes effect afterwards."""
+    """Save a model that has been trained; an interrupt at any time takes effect afterwards.
+
+    A device or a pipe can block for ever: there an interrupt takes effect at once, and the model is saved
+    elsewhere.
+    """
+    if is_special(output):
+        _write_special(tagger, options, output, print_notes)
+        return
     try:
         with hold_interrupts(raise_after=False) as held:
             print_notes()
@@ -46,31 +56,64 @@ def finish_training(
         raise Interrupted(f"interrupted after training; the model is in {output}", code)
 
 
+def _write_special(
+    tagger: Any,
+    options: _read_options.ReadOptions,
+    output: Path,
+    print_notes: Callable[[], None],
+) -> None:
+    import_modules("seqlab.persistence")
+    try:
+        print_notes()
+        save_model(tagger, options, output)
+    except KeyboardInterrupt:
+        with hold_interrupts(raise_after=False):
+            path = save_elsewhere(tagger, options, MODEL_NAME)
+        where = "no other folder can hold the model" if path is None else f"the model is in {path}"
+        raise Interrupted(f"interrupted while writing to {output}; {where}") from None
+
+
 def save_model(tagger: Any, options: _read_options.ReadOptions, output: Path) -> Path:
     """Save a fitted tagger and return its path; if that fails, save it elsewhere and say where."""
     from seqlab.persistence import save
 
-    tagger.source_ = options.to_dict()
-    # Threads and progress belong to this command, not to the model.
-    for labeler in (tagger.labeler, tagger.labeler_):
-        _labelers.set_supported_params(labeler, n_jobs=None, verbose=False)
+    _prepare(tagger, options)
     try:
         save(tagger, output)
         return output
     except OSError as error:
         reason = (error.strerror or str(error)).rpartition(": ")[2].lower()
+    path = save_elsewhere(tagger, options, MODEL_NAME if is_special(output) else output.name)
+    if path is None:
+        raise CommandError(
+            f"{output}: {reason}; no other folder can hold the model either", FAILURE
+        )
+    raise CommandError(f"{output}: {reason}; the model was saved as {path} instead", FAILURE)
+
+
+def save_elsewhere(tagger: Any, options: _read_options.ReadOptions, name: str) -> Path | None:
+    """Save a fitted tagger in a new folder for temporary files; return None if there is no space."""
+    from seqlab.persistence import save
+
+    _prepare(tagger, options)
     for folder in _other_folders():
         own = None
         try:
             own = Path(tempfile.mkdtemp(prefix="seqlab-", dir=folder))
-            path = own / output.name
-            save(tagger, path)
+            save(tagger, own / name)
         except OSError:
             if own is not None:
                 own.rmdir()
             continue
-        raise CommandError(f"{output}: {reason}; the model was saved as {path} instead", FAILURE)
-    raise CommandError(f"{output}: {reason}; no other folder can hold the model either", FAILURE)
+        return own / name
+    return None
+
+
+def _prepare(tagger: Any, options: _read_options.ReadOptions) -> None:
+    tagger.source_ = options.to_dict()
+    # Threads and progress belong to this command, not to the model.
+    for labeler in (tagger.labeler, tagger.labeler_):
+        _labelers.set_supported_params(labeler, n_jobs=None, verbose=False)
 
 
 def _other_folders() -> list[str]:

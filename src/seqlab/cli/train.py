@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +14,14 @@ import typer
 from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, Interrupted, check_output, print_message
 from seqlab.cli._gc import gc_frozen
-from seqlab.cli._saving import finish_training, import_modules, save_model
+from seqlab.cli._saving import (
+    MODEL_NAME,
+    finish_training,
+    import_modules,
+    save_elsewhere,
+    save_model,
+)
+from seqlab.utils.files import is_special
 from seqlab.utils.signals import hold_interrupts
 
 if TYPE_CHECKING:
@@ -134,9 +144,11 @@ def train(
         _check_no_features(error, file, template, min_count)
         raise
     elapsed = time.perf_counter() - start
+    # If the model goes to standard output, the summary must not.
+    console = _console.stderr() if _is_standard_output(output) else _console.stdout()
     finish_training(tagger, data.options, output, lambda: _print_bigram_note(tagger))
     if not quiet:
-        _print_summary(tagger, data, output, elapsed)
+        _print_summary(console, tagger, data, output, elapsed)
     if dev is not None:
         from seqlab.cli.evaluate import evaluate_file, evaluate_sequences, format_headline
 
@@ -145,7 +157,7 @@ def train(
         else:
             evaluation = evaluate_sequences(tagger, held_out.X, held_out.y)
         line = format_headline(evaluation)
-        _console.stdout().print(f"[dim]{'dev':>8}[/dim]  {line}", soft_wrap=True)
+        console.print(f"[dim]{'dev':>8}[/dim]  {line}", soft_wrap=True)
 
 
 def _make_tagger(data: TrainingFile, templates: Any, labeler: Any, min_count: int) -> Any:
@@ -189,12 +201,18 @@ def _fit(tagger: Any, data: TrainingFile, held_out: TrainingFile | None, output:
         n_iter = getattr(fitted, "n_iter_", 0)
         if not n_iter:
             raise Interrupted(f"interrupted; {output} was not written") from None
-        partial = output.with_name(f"{output.name}.interrupted")
+        partial: Path | None
         with hold_interrupts(raise_after=False):
-            partial = save_model(tagger, data.options, partial)
+            if is_special(output):  # its folder, such as /dev, is not for files
+                partial = save_elsewhere(tagger, data.options, f"{MODEL_NAME}.interrupted")
+            else:
+                partial = output.with_name(f"{output.name}.interrupted")
+                save_model(tagger, data.options, partial)
+        where = "no other folder can hold the model"
+        if partial is not None:
+            where = f"the model at that point is in {partial}"
         raise Interrupted(
-            f"interrupted after iteration {n_iter}; {output} was not written, "
-            f"the model at that point is in {partial}"
+            f"interrupted after iteration {n_iter}; {output} was not written, {where}"
         ) from None
 
 
@@ -223,7 +241,18 @@ def _print_bigram_note(tagger: Any) -> None:
         )
 
 
-def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float) -> None:
+def _is_standard_output(output: Path) -> bool:
+    """Whether a path is the pipe or the file that standard output leads to, such as /dev/stdout."""
+    try:
+        stream = os.fstat(sys.stdout.fileno())
+        return not stat.S_ISCHR(stream.st_mode) and os.path.samestat(stream, os.stat(output))
+    except (OSError, ValueError, AttributeError):  # a stream without a file, a path that is new
+        return False
+
+
+def _print_summary(
+    console: Any, tagger: Any, data: TrainingFile, output: Path, elapsed: float
+) -> None:
     labeler = tagger.labeler_
     n_steps = sum(x.shape[0] if hasattr(x, "shape") else len(x) for x in data.X)
     features = getattr(labeler, "n_features_in_", None)
@@ -249,7 +278,9 @@ def _print_summary(tagger: Any, data: TrainingFile, output: Path, elapsed: float
             at = -1 if best is None else history["iteration"].index(best)
             training += f", objective {history['objective'][at]:,.6g}"
     rows["trained"] = training
+    rows["saved"] = str(output)
     size = output.stat().st_size
-    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, size // 1000)} kB"
-    rows["saved"] = f"{output} ({shown})"
-    _console.print_facts(_console.stdout(), rows)
+    if size:  # a pipe or a device has none
+        shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, size // 1000)} kB"
+        rows["saved"] += f" ({shown})"
+    _console.print_facts(console, rows)

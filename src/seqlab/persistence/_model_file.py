@@ -15,7 +15,6 @@ import errno
 import io
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO, Any
 
 from seqlab.persistence import _archive
@@ -25,7 +24,7 @@ from seqlab.persistence._writer import to_bytes
 from seqlab.persistence.errors import ModelFileError
 from seqlab.persistence.limits import Limits
 from seqlab.persistence.type_names import TRUSTED_TYPES
-from seqlab.utils.files import open_atomic
+from seqlab.utils.files import open_atomic, resolve_target
 
 PathLike = str | os.PathLike[str]
 Trusted = Iterable[str | type]
@@ -85,7 +84,7 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
             f"only estimators and transformers can be saved (with get_params), got {model!r:.60}"
         )
     data = to_bytes(without_callbacks(model), _type_names(trusted))
-    target = Path(os.path.realpath(path))
+    target = resolve_target(path)
     if target.is_dir():  # otherwise only the last step fails, with an error that differs by system
         raise IsADirectoryError(errno.EISDIR, "cannot save to a folder", os.fspath(path))
     try:

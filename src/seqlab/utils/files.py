@@ -8,6 +8,7 @@ process has left behind, and removes the latter.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import secrets
@@ -25,6 +26,23 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _ATTEMPTS = 10
 
 
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a path exists and is neither a regular file nor a folder: a device, a pipe, a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def resolve_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path that `open_atomic` needs: symbolic links to files and folders are resolved.
+
+    Links to pipes are not: /dev/stdout leads to a name such as ``pipe:[123]``, which cannot be opened.
+    """
+    return Path(path if is_special(path) else os.path.realpath(path))
+
+
 @contextmanager
 def open_atomic(target: Path) -> Iterator[IO[bytes]]:
     """Open a temporary binary file that replaces the target when the block ends.
@@ -37,11 +55,11 @@ def open_atomic(target: Path) -> Iterator[IO[bytes]]:
     Parameters
     ----------
     target : Path
-        Must not be a symbolic link (see `os.path.realpath`): the link itself would be replaced.
+        Must not be a symbolic link to a file (see `resolve_target`): the link itself would be replaced.
     """
     old = _find_target(target)
     if old is not None and not stat.S_ISREG(old.st_mode):
-        with open(target, "wb", buffering=0) as special:
+        with _CompleteWriter(target, "wb") as special:
             yield special
         return
     remove_leftovers(target)
@@ -64,6 +82,20 @@ def open_atomic(target: Path) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+class _CompleteWriter(io.FileIO):
+    """An unbuffered file that writes all bytes, also if a signal or the system ends a write early.
+
+    A buffered file would try to write its rest while it is closed, and an interrupt could not end that.
+    """
+
+    def write(self, data: Any) -> int:
+        with memoryview(data) as view, view.cast("B") as rest:
+            done = 0
+            while done < len(rest):
+                done += super().write(rest[done:])
+            return done
 
 
 def _find_target(target: Path) -> os.stat_result | None:

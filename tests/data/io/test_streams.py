@@ -1,6 +1,8 @@
 """Streams: compression, encodings, standard input and output, atomic writing."""
 
 import bz2
+import contextlib
+import encodings.aliases
 import gzip
 import io
 import lzma
@@ -152,6 +154,21 @@ def test_unknown_encoding_and_missing_file(tmp_path):
         read_conll(tmp_path / "none")
 
 
+@pytest.mark.parametrize("encoding", sorted({*encodings.aliases.aliases.values(), "undefined"}))
+def test_any_encoding_of_python_gives_text_or_a_typed_error(encoding):
+    for content in (b"a X\n\nb Y\n", b"\xff\xfe\x00 \x80\n", b"xn--a\n" * 20, bytes(range(256))):
+        with contextlib.suppress(InputError):
+            list(iter_lines(io.BytesIO(content), encoding))
+
+
+@pytest.mark.parametrize("encoding", ["idna", "punycode", "undefined"])
+def test_codecs_of_host_names_are_not_encodings_of_text(tmp_path, encoding):
+    with pytest.raises(InputError, match=f"'{encoding}' is not an encoding of text"):
+        list(iter_lines(io.BytesIO(b"a X\n"), encoding))
+    with pytest.raises(InputError, match=f"'{encoding}' is not an encoding of text"):
+        write_conll(X, Y, tmp_path / "a.conll", encoding=encoding)
+
+
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 def test_blocks_of_any_size_give_the_same_lines(monkeypatch, block):
     monkeypatch.setattr("seqlab.data.io.streams._BLOCK", block)
@@ -194,6 +211,15 @@ def test_a_written_file_has_default_permissions_and_links_are_followed(tmp_path)
 def test_special_files_are_written_directly():
     write_conll(X, Y, os.devnull)
     assert not os.path.isfile(os.devnull)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs /dev/fd")
+def test_a_link_to_a_pipe_without_a_name_is_written():
+    read, write = os.pipe()
+    write_conll([["a"]], [["X"]], f"/dev/fd/{write}")  # /dev/stdout is such a link, too
+    os.close(write)
+    with open(read) as pipe:
+        assert pipe.read() == "a X\n\n"
 
 
 def test_streams_are_not_closed():

@@ -22,13 +22,18 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from seqlab.data.errors import InputError
-from seqlab.utils.files import open_atomic
+from seqlab.utils.files import is_special, open_atomic, resolve_target
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
 _BLOCK = 1 << 18
 _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 _MODULES: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
+_NOT_FOR_FILES = (
+    "idna",
+    "punycode",
+    "undefined",
+)  # codecs of host names, and one that always fails
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -161,7 +166,7 @@ def _check_encoding(encoding: str) -> None:
         codec = codecs.lookup(encoding)
     except (LookupError, ValueError):
         raise InputError(f"unknown encoding {encoding!r}") from None
-    is_text = getattr(codec, "_is_text_encoding", True)
+    is_text = getattr(codec, "_is_text_encoding", True) and codec.name not in _NOT_FOR_FILES
     if not is_text or codec.incrementaldecoder is None or codec.incrementalencoder is None:
         raise InputError(f"{encoding!r} is not an encoding of text")
 
@@ -226,8 +231,8 @@ def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str
 
 def _open_writer(dest: Source, encoding: str) -> Iterator[Callable[[str], Any]]:
     if isinstance(dest, str | os.PathLike) and dest != "-":
-        path = Path(os.path.realpath(dest))
-        if path.exists() and not path.is_file():
+        path = resolve_target(dest)
+        if is_special(path):
             with open(path, "w", encoding=encoding, newline="\n") as opened:
                 yield opened.write
             return
