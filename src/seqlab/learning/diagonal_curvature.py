@@ -124,7 +124,7 @@ class DiagonalCurvature:
         negligible, although the objective is far from its optimum.
         """
         least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE))
-        least = least * np.sqrt(np.maximum(self._squares, 1.0))
+        least = least * np.sqrt(np.maximum(self._squares / np.median(self._squares), 1.0))
         self.slow = np.sqrt(diagonal * self._shares) * least
 
     def _roots(self, diagonal: Floats) -> Floats:
