@@ -6,8 +6,8 @@
 the score of the gold labeling, else the objective is not convex. The gradient is the difference of two
 expected feature vectors plus ``2 c2 w``.
 
-With class weights the first term becomes the softmax-margin (Gimpel & Smith 2010): every label other than the
-gold one gets ``log(class_weight[gold])`` added to its score, so that classes of weight above 1 are missed
+With costs of missing a label the first term becomes the softmax-margin (Gimpel & Smith 2010): every label
+other than the gold one gets the log cost of the gold one added to its score, so that costly labels are missed
 less often. The objective stays convex and is computed exactly.
 
 The data term is a sum over samples, so it can be computed on parts of the data and summed.

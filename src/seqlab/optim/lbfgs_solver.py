@@ -57,6 +57,7 @@ def lbfgs(
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
+    # The late factor counts if nothing is known of slow directions.
     rule = StoppingRule(tol, objective.strong_convexity, late_safety=4.5)
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
