@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -31,6 +32,33 @@ def test_import_seqlab_does_not_load_heavy_packages():
 
 def test_data_and_metrics_do_not_load_numba():
     assert run("import seqlab.data, seqlab.metrics, sys; print('numba' in sys.modules)") == "False"
+
+
+def test_import_of_a_labeler_does_not_load_numba():
+    assert run("import sys; from seqlab import LinearChainCRF; print('numba' in sys.modules)") == "False"
+
+
+@pytest.mark.parametrize("package", ["inference", "learning", "optim", "structures"])
+def test_names_that_are_imported_on_first_use_are_listed(package):
+    code = f"import seqlab.{package} as p; print(set(p.__all__) - set(dir(p)))"
+    assert run(code) == "set()"
+
+
+def test_interrupt_during_an_import_waits_for_the_end_of_the_module(tmp_path, monkeypatch):
+    package = tmp_path / "halves"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from seqlab.utils.lazy import import_on_use\n"
+        "__getattr__, __dir__ = import_on_use(__name__, {'part': ('value',)})\n"
+    )
+    (package / "part.py").write_text(
+        "import signal\nsignal.raise_signal(signal.SIGINT)\nvalue = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    halves = importlib.import_module("halves")
+    with pytest.raises(KeyboardInterrupt):
+        _ = halves.value
+    assert sys.modules["halves.part"].value == halves.value == 1
 
 
 @pytest.mark.parametrize("name", seqlab.__all__)

@@ -75,7 +75,10 @@ ensure_numba_cache(__path__[0])
 
 def __getattr__(name: str) -> Any:
     if name in _MODULE_OF_NAME:
-        value = getattr(import_module(_MODULE_OF_NAME[name]), name)
+        from seqlab.utils.signals import hold_interrupts
+
+        with hold_interrupts():  # an interrupt inside an import can leave half a module behind
+            value = getattr(import_module(_MODULE_OF_NAME[name]), name)
         globals()[name] = value
         return value
     if name in _SUBPACKAGES:

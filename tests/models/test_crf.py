@@ -380,7 +380,7 @@ def test_load_a_model_stored_before_a_parameter_existed():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 def test_a_warm_start_counts_as_an_iteration(monkeypatch, max_iter):
-    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term, support: True)
+    monkeypatch.setattr("seqlab.learning.is_worthwhile", lambda term, support: True)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(8, 4)) for _ in range(30)]
     y = [rng.integers(0, 3, 8) for _ in range(30)]
@@ -409,7 +409,7 @@ def test_an_interrupt_before_the_first_iteration_leaves_the_estimator_unfitted(m
     def interrupt(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("seqlab.models.crf.is_worthwhile", lambda term, support: True)
+    monkeypatch.setattr("seqlab.learning.is_worthwhile", lambda term, support: True)
     monkeypatch.setattr("seqlab.learning.warm_start.WarmStart.find_start", interrupt)
     model = LinearChainCRF()
     with pytest.raises(KeyboardInterrupt):

@@ -15,22 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab import inference
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError, PlacedError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.sparse_state import unpack_sparse
 from seqlab.data.tags import scheme_mask
-from seqlab.inference import (
-    ChainScores,
-    Mask,
-    kbest,
-    log_partition,
-    marginals,
-    max_marginals,
-    path_scores,
-    viterbi,
-)
+from seqlab.inference import ChainScores, Mask
 from seqlab.models.base import BaseLabeler
 from seqlab.utils.threads import block_bounds, effective_n_jobs, run_blocks
 
@@ -120,10 +112,12 @@ class ChainLabeler(BaseLabeler):
 
         def answer(scores: ChainScores, local: Mask | None, _: slice) -> list[Any]:
             # A constraint selects labelings but does not renormalise their probabilities.
-            log_z = log_partition(scores) if normalise else np.zeros(scores.n_sequences)
+            log_z = np.zeros(scores.n_sequences)
+            if normalise:
+                log_z = inference.log_partition(scores)
             return [
                 [(decode_labels(labels, self.classes_), score - log_z[i]) for labels, score in best]
-                for i, best in enumerate(kbest(scores, n, mask=local))
+                for i, best in enumerate(inference.kbest(scores, n, mask=local))
             ]
 
         blocks = self._run(sequences, answer, mask)
@@ -143,15 +137,17 @@ class ChainLabeler(BaseLabeler):
         """
         sequences, layout = self._read(X, lengths)
         mask = self._mask(constraints, sequences, layout)
-        blocks = self._run(sequences, lambda s, local, _: max_marginals(s, mask=local), mask)
+        blocks = self._run(
+            sequences, lambda s, local, _: inference.max_marginals(s, mask=local), mask
+        )
         return layout.restore(_stack(blocks, self.classes_.size), sequences.offsets)
 
     def _predict(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.int64]:
-        blocks = self._run(X, lambda s, local, _: viterbi(s, mask=local).labels, mask)
+        blocks = self._run(X, lambda s, local, _: inference.viterbi(s, mask=local).labels, mask)
         return np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
 
     def _predict_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
-        blocks = self._run(X, lambda s, local, _: marginals(s, mask=local).node, mask)
+        blocks = self._run(X, lambda s, local, _: inference.marginals(s, mask=local).node, mask)
         return _stack(blocks, self.classes_.size)
 
     def _run(
@@ -297,9 +293,10 @@ class DistributionMixin(ProbabilisticChainMixin):
             allowed = labels.allowed | (labels.codes == -1)[:, None]
 
         def answer(scores: ChainScores, local: Mask | None, steps: slice) -> NDArray[np.float64]:
+            log_z = inference.log_partition(scores)
             if local is None:
-                return path_scores(scores, codes[steps]) - log_partition(scores)
-            return log_partition(scores, mask=local) - log_partition(scores)
+                return inference.path_scores(scores, codes[steps]) - log_z
+            return inference.log_partition(scores, mask=local) - log_z
 
         mask = None if allowed is None else Mask(steps=allowed)
         blocks = self._run(sequences, answer, mask)  # type: ignore[attr-defined]

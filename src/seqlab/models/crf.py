@@ -18,26 +18,16 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from seqlab import learning, optim
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.learning import (
-    FitProgress,
-    FitResult,
-    Likelihood,
-    PenalisedObjective,
-    StepWeightedLikelihood,
-    TrainingData,
-    class_weights,
-    step_class_weights,
-)
-from seqlab.learning.diagonal_curvature import DiagonalCurvature
-from seqlab.learning.warm_start import WarmStart, is_worthwhile
+from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import DistributionMixin
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
-from seqlab.optim import FitState, lbfgs, owlqn, proximal
-from seqlab.structures.chain import BoundChain, ChainStructure, mean_squares, typical_shares
+from seqlab.optim import FitState
+from seqlab.structures import chain
 
 # Default tolerance, and the operations per pass over the data (two to three milliseconds) from which it
 # holds. With less work per pass it is smaller in proportion: a tight solution of small data costs next to
@@ -291,7 +281,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             raise InputError("solver='lbfgs' does not support c1 > 0; use 'auto'")
         bound = self._bind(data)
         term = self._data_term(bound, data)
-        objective = PenalisedObjective(
+        objective = learning.PenalisedObjective(
             term, self.c2, penalised=_penalised(bound.structure, self.boundary)
         )
         tol = default_tol(bound.work_per_pass) if self.tol is None else self.tol
@@ -308,7 +298,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         return result
 
     def _solve(
-        self, objective: PenalisedObjective, term: Likelihood, tol: float
+        self, objective: learning.PenalisedObjective, term: learning.Likelihood, tol: float
     ) -> Iterator[FitState]:
         """Return the states of the solver that the parameters specify."""
         c1 = None
@@ -316,7 +306,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             c1 = np.full(objective.n_params, float(self.c1))
             if objective.penalised is not None:
                 c1[~objective.penalised] = 0.0
-        curvature = DiagonalCurvature(objective, sparse=c1 is not None)
+        curvature = learning.DiagonalCurvature(objective, sparse=c1 is not None)
 
         def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[FitState]:
             work_per_weight = term.bound.work_per_pass / max(objective.n_params, 1)
@@ -327,27 +317,30 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
                 "n_jobs": self.n_jobs,
             }  # fmt: skip
             if c1 is None:
-                return lbfgs(objective, w, **options)
-            return (owlqn if self.solver == "owlqn" else proximal)(objective, w, c1=c1, **options)
+                return optim.lbfgs(objective, w, **options)
+            solve = optim.owlqn if self.solver == "owlqn" else optim.proximal
+            return solve(objective, w, c1=c1, **options)
 
         if term.bound.n_labels == 1:  # all weights predict that label; zero has the least penalty
             info = {"gradient_norm": 0.0, "bound": 0.0}
             zero = np.zeros(objective.n_params)
             return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
         support = term.bound.stochastic_support()
-        if self.solver == "auto" and support is not None and is_worthwhile(term, support):
-            start = WarmStart(objective, term, support, curvature)
+        if self.solver == "auto" and support is not None and learning.is_worthwhile(term, support):
+            start = learning.WarmStart(objective, term, support, curvature)
             return start.states(batch, self.max_iter)
         zero = np.zeros(objective.n_params)
         return batch(zero, self.max_iter, curvature.at_zero(zero))
 
-    def _data_term(self, bound: BoundChain, data: TrainingData) -> Likelihood:
-        weights = class_weights(self.class_weight, data)
+    def _data_term(self, bound: chain.BoundChain, data: TrainingData) -> learning.Likelihood:
+        weights = learning.class_weights(self.class_weight, data)
         if (weights == weights[0]).all():
             weight_of_sequences = data.sequence_weights * weights[0]
-            return Likelihood(bound, data.codes, weight_of_sequences, allowed=data.allowed)
-        step_weights = step_class_weights(self.class_weight, data)
-        return StepWeightedLikelihood(bound, data.codes, step_weights, allowed=data.allowed)
+            return learning.Likelihood(bound, data.codes, weight_of_sequences, allowed=data.allowed)
+        step_weights = learning.step_class_weights(self.class_weight, data)
+        return learning.StepWeightedLikelihood(
+            bound, data.codes, step_weights, allowed=data.allowed
+        )
 
 
 def default_tol(work_per_pass: float) -> float:
@@ -355,7 +348,7 @@ def default_tol(work_per_pass: float) -> float:
     return min(max(TOL * work_per_pass / WORK_OF_TOL, MIN_TOL), TOL)
 
 
-def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bool_] | None:
+def _penalised(structure: chain.ChainStructure, boundary: bool | str) -> NDArray[np.bool_] | None:
     """Return which weights are penalised; None if all are."""
     if boundary != "unpenalized":
         return None
@@ -367,7 +360,7 @@ def _penalised(structure: ChainStructure, boundary: bool | str) -> NDArray[np.bo
 
 def _scale_hint(X: Sequences) -> str:
     """Return a hint that names features of much larger scale than the others, or with outliers, else ''."""
-    squares, shares = mean_squares(X.matrix), typical_shares(X.matrix)
+    squares, shares = chain.mean_squares(X.matrix), chain.typical_shares(X.matrix)
     has_outliers = shares < 1.0 / MAX_SCALE_RATIO
     named = np.flatnonzero((squares > MAX_SCALE_RATIO**2 * np.median(squares)) | has_outliers)
     if named.size == 0:

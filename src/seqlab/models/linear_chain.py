@@ -18,14 +18,7 @@ from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores
 from seqlab.learning import TrainingData
 from seqlab.models.chain_labeler import ChainLabeler
-from seqlab.structures.chain import (
-    BoundChain,
-    ChainFeatures,
-    ChainStructure,
-    ChainWeights,
-    WeightSource,
-    chain_scores,
-)
+from seqlab.structures import chain
 
 # Constraints of the parameters `all_states`, `all_transitions`, `min_freq` and `boundary`.
 STRUCTURE_CONSTRAINTS: dict[str, list[Any]] = {
@@ -61,9 +54,9 @@ class LinearChainLabeler(ChainLabeler):
     n_jobs: int | None
     edge_coef_: Any = None
 
-    def _bind(self, data: TrainingData) -> BoundChain:
+    def _bind(self, data: TrainingData) -> chain.BoundChain:
         """Return the chain that parameters and training data determine, bound to the data."""
-        structure = ChainStructure.from_data(
+        structure = chain.ChainStructure.from_data(
             data.X,
             data.codes,
             data.n_labels,
@@ -76,11 +69,13 @@ class LinearChainLabeler(ChainLabeler):
             order=self.order,
             by_value_sums=self.crfsuite_features,
         )
-        if ChainFeatures not in data.derived:
-            data.derived[ChainFeatures] = ChainFeatures(data.X)
-        return structure.bind(data.X, n_jobs=self.n_jobs, features=data.derived[ChainFeatures])
+        if chain.ChainFeatures not in data.derived:
+            data.derived[chain.ChainFeatures] = chain.ChainFeatures(data.X)
+        return structure.bind(
+            data.X, n_jobs=self.n_jobs, features=data.derived[chain.ChainFeatures]
+        )
 
-    def _store(self, structure: ChainStructure, w: NDArray[np.float64]) -> None:
+    def _store(self, structure: chain.ChainStructure, w: NDArray[np.float64]) -> None:
         """Store a parameter vector in readable form."""
         weights = structure.weights(w)
         self.coef_ = weights.coef
@@ -100,13 +95,15 @@ class LinearChainLabeler(ChainLabeler):
         if self.edge_coef_ is not None:
             state_checks.check_matrix(self.edge_coef_, "edge_coef_", (n_labels**2, n_features))
 
-    def _weights(self) -> ChainWeights:
-        return ChainWeights(self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_)
+    def _weights(self) -> chain.ChainWeights:
+        return chain.ChainWeights(
+            self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_
+        )
 
-    def _prepare_scoring(self, X: Sequences) -> WeightSource:
-        return WeightSource(self._weights(), X, repeated=True)
+    def _prepare_scoring(self, X: Sequences) -> chain.WeightSource:
+        return chain.WeightSource(self._weights(), X, repeated=True)
 
-    def _log_potentials(self) -> ChainWeights | None:
+    def _log_potentials(self) -> chain.ChainWeights | None:
         """Return the weights whose scores are the log-potentials of `predict_proba`.
 
         None if the probabilities do not come from one weight vector without edge features.
@@ -116,8 +113,8 @@ class LinearChainLabeler(ChainLabeler):
             return None
         return self._weights()
 
-    def _block_scores(self, block: SequenceBlock, prepared: WeightSource) -> ChainScores:
-        return chain_scores(prepared, block)
+    def _block_scores(self, block: SequenceBlock, prepared: chain.WeightSource) -> ChainScores:
+        return chain.chain_scores(prepared, block)
 
     def _pairwise_per_step(self) -> bool:
         return self.edge_coef_ is not None

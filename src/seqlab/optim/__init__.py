@@ -2,18 +2,25 @@
 
 from typing import TYPE_CHECKING
 
-from seqlab.optim.lbfgs_solver import lbfgs
-from seqlab.optim.owlqn_solver import owlqn
-from seqlab.optim.proximal_solver import proximal
 from seqlab.optim.state import FitState, Objective
 from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.optim.bundle import Bundle
+    from seqlab.optim.lbfgs_solver import lbfgs
+    from seqlab.optim.owlqn_solver import owlqn
     from seqlab.optim.pairwise_steps import solve_plane_dual
+    from seqlab.optim.proximal_solver import proximal
 
-__getattr__ = import_on_use(
-    __name__, {"bundle": ("Bundle",), "pairwise_steps": ("solve_plane_dual",)}
+__getattr__, __dir__ = import_on_use(
+    __name__,
+    {
+        "bundle": ("Bundle",),
+        "lbfgs_solver": ("lbfgs",),
+        "owlqn_solver": ("owlqn",),
+        "pairwise_steps": ("solve_plane_dual",),
+        "proximal_solver": ("proximal",),
+    },
 )
 
 __all__ = [

@@ -1,17 +1,25 @@
 """Names of a package that are imported on first use, so that importing the package is fast.
 
-Importing a module with compiled functions takes milliseconds for each function, even if they are cached.
+Importing numba takes a third of a second, and importing a module with compiled functions takes milliseconds
+for each function, even if they are cached. The first `fit` or `predict` imports what it needs.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from seqlab.utils.signals import hold_interrupts
 
-def import_on_use(package: str, modules: dict[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package whose names are in modules that are not imported yet.
+
+def import_on_use(
+    package: str, modules: dict[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package with names that are not imported yet.
+
+    An interrupt waits until the module of a name is imported completely.
 
     Parameters
     ----------
@@ -21,7 +29,7 @@ def import_on_use(package: str, modules: dict[str, tuple[str, ...]]) -> Callable
 
     Examples
     --------
-    >>> find = import_on_use("json", {"decoder": ("JSONDecoder",)})
+    >>> find, names = import_on_use("json", {"decoder": ("JSONDecoder",)})
     >>> find("JSONDecoder").__name__
     'JSONDecoder'
     >>> find("YAMLDecoder")
@@ -34,6 +42,12 @@ def import_on_use(package: str, modules: dict[str, tuple[str, ...]]) -> Callable
     def find(name: str) -> Any:
         if name not in module_of_name:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{module_of_name[name]}"), name)
+        with hold_interrupts():
+            value = getattr(import_module(f"{package}.{module_of_name[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
-    return find
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *module_of_name})
+
+    return find, names

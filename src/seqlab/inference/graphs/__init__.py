@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         labeling_scores,
     )
 
-__getattr__ = import_on_use(
+__getattr__, __dir__ = import_on_use(
     __name__,
     {"methods": ("GraphInference", "GraphMarginals", "RelaxedLabelings", "labeling_scores")},
 )
