@@ -12,10 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from seqlab import (
+    BoostedCRF,
     IndependentLabeler,
     LinearChainCRF,
     SequentialOutputCode,
     StructuredPerceptron,
+    load,
+    save,
 )
 from seqlab.data import InputError, Sequences
 from seqlab.datasets import make_hmm_sequences
@@ -205,6 +208,19 @@ def test_cascade_of_zero_columns_is_bitwise_the_independent_code():
     plain, cascaded = (models[k].estimators_[0] for k in (0, 2))
     assert (plain.coef_ != cascaded.coef_).sum() == 0
     assert models[2].estimators_[5].n_features_in_ == 6 + 3 * 2 * 2
+
+
+@pytest.mark.parametrize("base", [StructuredPerceptron(max_iter=3), BoostedCRF(max_iter=2)])
+def test_parameters_changed_after_fit_do_not_change_the_fitted_cascade(base, tmp_path):
+    X, y = make_hmm_sequences(20, 10, n_labels=6, ko=2, random_state=0, return_X_y=True)
+    model = SequentialOutputCode(base, cascade=3, code_length=10, random_state=0).fit(X, y)
+    expected = np.concatenate(model.predict_proba(X))
+    for window in [(2, 2), (0, 2), (20, 20), (1, 0)]:
+        model.set_params(window=window, cascade_values="probabilities", cascade=1)
+        np.testing.assert_array_equal(np.concatenate(model.predict_proba(X)), expected)
+    save(model, tmp_path / "model.seqlab")
+    loaded = load(tmp_path / "model.seqlab")
+    np.testing.assert_array_equal(np.concatenate(loaded.predict_proba(X)), expected)
 
 
 def test_all_sees_every_earlier_column():

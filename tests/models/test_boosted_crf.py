@@ -265,9 +265,27 @@ def test_invalid_trees_are_an_error():
     trees = BoostedCRF(max_iter=2).fit(X, y).trees_
     arrays = {name: getattr(trees, name) for name in TreeEnsemble._ARRAYS}
     with pytest.raises(InputError, match="not a multiple of the number of labels"):
-        TreeEnsemble(4, 5, True, **arrays)
+        TreeEnsemble(4, 5, True, **arrays)._check_state()
     with pytest.raises(InputError, match="without previous labels"):
-        TreeEnsemble(3, 5, False, **arrays)
+        TreeEnsemble(3, 5, False, **arrays)._check_state()
+
+
+def test_trees_refuse_rows_with_other_features():
+    X, y = make_chains(5)
+    model = BoostedCRF(max_iter=2).fit(X, y)
+    n = model.n_features_in_
+    row = sp.csr_matrix(([1.0], ([0], [n])), shape=(1, n + 1))
+    with pytest.raises(InputError, match=f"feature {n}, but the trees have {n} features"):
+        model.trees_.add_scores(
+            row.indptr, row.indices, row.data, np.zeros((3, 1)), np.zeros((3, 1, 4))
+        )
+
+
+@pytest.mark.parametrize("n_leaves", [10**5, 10**12])
+def test_a_number_of_leaves_beyond_the_data_costs_nothing(n_leaves):
+    X, y = make_chains(10)
+    large, small = (BoostedCRF(max_leaf_nodes=n, max_iter=3).fit(X, y) for n in (n_leaves, 10**4))
+    np.testing.assert_array_equal(large.trees_.value, small.trees_.value)
 
 
 def test_interrupt_keeps_the_last_full_round(monkeypatch):
@@ -278,7 +296,7 @@ def test_interrupt_keeps_the_last_full_round(monkeypatch):
 
     def interrupt(self, *arguments):
         grown.append(1)
-        if len(grown) == 3 * 2 + 2:  # in the third round
+        if len(grown) == 2 * 2 + 2:  # in the third round: two calls grow the trees of three labels
             raise KeyboardInterrupt
         return grow(self, *arguments)
 

@@ -25,6 +25,7 @@ def test_claims_refer_to_experiments():
         ("vp/i", SequentialOutputCode, {"cascade": 0, "estimator__order": 1}),
         ("gtb/c5", SequentialOutputCode, {"cascade": 5}),
         ("vp/call", SequentialOutputCode, {"cascade": "all"}),
+        ("vp/call-160", SequentialOutputCode, {"cascade": "all", "code_length": 160}),
         ("gtb/auto", SequentialOutputCode, {"cascade": "auto"}),
         ("full/vp-beam-5", StructuredPerceptron, {"beam_width": 5}),
         ("full/gtb-beam-5", BoostedCRF, {"beam_width": 5}),

@@ -72,6 +72,7 @@ DAMAGES = [
     ("BoostedCRF", "trees_.child", with_entry(2, 0)),
     ("BoostedCRF", "trees_.tree_offsets", with_entry(10**6)),
     ("BoostedCRF", "trees_.value", with_entry(np.nan)),
+    ("BoostedCRF", "trees_.threshold", with_entry(np.nan)),
     ("BoostedCRF", "trees_.label_set", with_entry(10**6)),
     ("BoostedCRF", "trees_.n_labels", as_value("2")),
     ("BoostedCRF", "trees_.has_pairs", as_value(1)),
@@ -88,10 +89,11 @@ DAMAGES = [
     ("PatternHKL", "pattern_literals_", shorter),
     ("SequentialOutputCode", "code_", with_entry(2)),
     ("SequentialOutputCode", "code_", shorter),
-    ("SequentialOutputCode", "window", as_value((2**70, 0))),
+    ("SequentialOutputCode", "window_", as_value((2**70, 0))),
     ("SequentialOutputCode", "tie_seed_", as_value(2**70)),
     ("SequentialOutputCode-cascade", "cascade_", as_value(2**70)),
-    ("SequentialOutputCode-cascade", "window", as_value((1, 2))),
+    ("SequentialOutputCode-cascade", "window_", as_value((1, 2))),
+    ("SequentialOutputCode-cascade", "cascade_values_", as_value("other")),
 ]
 
 

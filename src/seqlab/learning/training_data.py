@@ -113,11 +113,10 @@ class TrainingData:
         starts : array of shape (n_labels,)
         """
         codes, offsets, n_labels = self.codes, self.X.offsets, self.n_labels
-        inside = np.ones(codes.size, dtype=bool)
-        inside[offsets[:-1]] = False
-        before, after = np.roll(codes, 1)[inside], codes[inside]
-        known = (before >= 0) & (after >= 0)
-        pairs = np.bincount(before[known] * n_labels + after[known], minlength=n_labels * n_labels)
+        pairs = codes[:-1] * n_labels + codes[1:]
+        is_counted = (codes[:-1] >= 0) & (codes[1:] >= 0)
+        is_counted[offsets[1:-1] - 1] = False  # pairs of different sequences
+        transitions = np.bincount(pairs[is_counted], minlength=n_labels * n_labels)
         first = codes[offsets[:-1]]
         starts = np.bincount(first[first >= 0], minlength=n_labels)
-        return pairs.reshape(n_labels, n_labels), starts
+        return transitions.reshape(n_labels, n_labels), starts

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,17 @@ from seqlab.data.sequences import Sequences
 from seqlab.learning import TrainingData
 from seqlab.meta._cascade import CascadeWindow, cascade_bits
 from seqlab.meta._code_matrix import Bits
-from seqlab.models.base import fit_prepared
+from seqlab.models.base import BaseLabeler, fit_prepared
 from seqlab.models.chain_labeler import ChainLabeler
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BITS = np.array([0, 1])
+# Types of parameters that columns may share.
+PLAIN_TYPES = bool, int, float, str, NoneType
+# Tasks for independent columns: enough for threads to end at about the same time. To start a task takes a
+# few tenths of a millisecond, in which no other thread can run Python code.
+MAX_TASKS = 50
 
 
 class ColumnFitter:
@@ -52,7 +59,12 @@ class ColumnFitter:
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.labeler, self.window, self.rounded = labeler, window, rounded
+        self.labeler, self.window, self.rounded = clone(labeler), window, rounded
+        # Parameters are checked once: the columns differ in their seeds alone.
+        if isinstance(labeler, BaseLabeler):
+            labeler._validate_params()
+        self._params = self.labeler.get_params(deep=False)
+        self._is_plain = all(isinstance(value, PLAIN_TYPES) for value in self._params.values())
         self.seeds, self.seeded = seeds, seeded
         # Threads: kernels release the interpreter lock, and the data are not copied. A joblib backend
         # chosen by the user (processes, Dask) takes precedence over this preference.
@@ -74,8 +86,11 @@ class ColumnFitter:
         """
         n_columns = code.shape[1]
         if self.window.n_columns == 0:
-            jobs = [delayed(self._fit_column)(data, code, k) for k in range(n_columns)]
-            return list(self.parallel(jobs))
+            bounds = np.linspace(0, n_columns, min(n_columns, MAX_TASKS) + 1).astype(int).tolist()
+            jobs = [
+                delayed(self._fit_range)(data, code, *ends) for ends in itertools.pairwise(bounds)
+            ]
+            return [column for part in self.parallel(jobs) for column in part]
         bits = np.empty((data.X.n_steps, n_columns))
         columns = []
         for k in range(n_columns):
@@ -101,15 +116,24 @@ class ColumnFitter:
         rows = np.searchsorted(data.classes, part.classes)
         return bit_probabilities(self._fit_column(part, code[rows], k), data.X[test])
 
+    def _fit_range(self, data: TrainingData, code: Bits, first: int, last: int) -> list[Any]:
+        """Return the fitted labelers of the columns ``first <= k < last``."""
+        return [self._fit_column(data, code, k) for k in range(first, last)]
+
     def _fit_column(self, data: TrainingData, code: Bits, k: int) -> Any:
         """Return the fitted labeler of one column; its only bit if the labels of the data have just one."""
         if code[:, k].min() == code[:, k].max():
             return float(code[0, k])
-        labeler = clone(self.labeler)
-        if self.seeded:
-            labeler.set_params(**dict(zip(self.seeded, self.seeds[k].tolist(), strict=True)))
         bits = code[:, k].astype(np.int64)[data.codes]
-        return fit_prepared(labeler, data.with_labels(bits, BITS))
+        return fit_prepared(self._new_labeler(k), data.with_labels(bits, BITS), validate=False)
+
+    def _new_labeler(self, k: int) -> Any:
+        """Return the labeler of a column, not fitted, with its seeds."""
+        seeds = dict(zip(self.seeded, self.seeds[k].tolist(), strict=False))
+        if not self._is_plain:
+            return clone(self.labeler).set_params(**seeds)
+        # Parameters that cannot change need no deep copy: `clone` takes longer than a round of boosting.
+        return type(self.labeler)(**{**self._params, **seeds})
 
 
 def predict_bits(

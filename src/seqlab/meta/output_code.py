@@ -94,6 +94,10 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         Code words.
     cascade_ : int
         Number of earlier columns that a column sees.
+    window_ : (int, int)
+        Numbers of steps before and after a step at which they see predicted bits.
+    cascade_values_ : {"bits", "probabilities"}
+        What they see. These three describe the fitted columns; later changes of the parameters do not.
     validation_scores_ : dict of int to float, or None
         With ``cascade="auto"``: the accuracy of each candidate on the validation part.
     classes_ : array of shape (n_labels,)
@@ -220,6 +224,8 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         else:
             n_seen = code.shape[1] if self.cascade == "all" else int(self.cascade)
         self.cascade_ = min(n_seen, max(code.shape[1] - 1, 0))
+        _, *sides = CascadeWindow.from_params(self.cascade_, self.window)
+        self.window_, self.cascade_values_ = tuple(sides), self.cascade_values
         self.code_ = code
         self.estimators_ = self._fit_columns(data, code, fitter, self.cascade_, fold_seed)
 
@@ -329,7 +335,9 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         )
         state_checks.check_int(self.tie_seed_, "tie_seed_", 0, 2**63)
         n_seen = state_checks.check_int(self.cascade_, "cascade_", 0, 2**31)
-        window = CascadeWindow.from_params(n_seen, self.window)
+        state_checks.check_type(self.window_, "window_", tuple)
+        window = CascadeWindow.from_params(n_seen, self.window_)
+        state_checks.require(self.cascade_values_ in ("bits", "probabilities"), "cascade_values_")
         span = 2 * (window.before + window.after)
         for k, column in enumerate(self.estimators_):
             found = getattr(column, "n_features_in_", None)
@@ -338,16 +346,16 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
             state_checks.require(labels.tolist() == BITS.tolist(), "estimators_")
 
     def _prepare_scoring(self, X: Sequences) -> PackedColumns | None:
-        window = CascadeWindow.from_params(self.cascade_, self.window)
+        window = CascadeWindow(self.cascade_, *self.window_)
         return PackedColumns.from_columns(self.estimators_, window, self.n_features_in_)
 
     def _block_scores(self, block: SequenceBlock, prepared: PackedColumns | None) -> ChainScores:
         X, n_labels = block.parent[block.first : block.last], self.classes_.size
-        rounded = self.cascade_values == "bits"
+        rounded = self.cascade_values_ == "bits"
         if prepared is not None:
             bits = prepared.predict_bits(X, rounded=rounded)
         else:
-            window = CascadeWindow.from_params(self.cascade_, self.window)
+            window = CascadeWindow(self.cascade_, *self.window_)
             bits = predict_bits(self.estimators_, window, X, rounded=rounded)
         scores = score_labels(bits, self.code_, self.decoding)
         unary = break_ties(scores, block.positions, self.tie_seed_)

@@ -339,10 +339,14 @@ class BaseLabeler(BaseEstimator):
         raise NotImplementedError
 
 
-def fit_prepared(labeler: Any, data: TrainingData) -> Any:
-    """Fit a labeler on prepared data; with its public `fit` if it does not implement `_learn`."""
+def fit_prepared(labeler: Any, data: TrainingData, *, validate: bool = True) -> Any:
+    """Fit a labeler on prepared data; with its public `fit` if it does not implement `_learn`.
+
+    ``validate`` is False if a caller that fits many labelers has already checked the parameters.
+    """
     if isinstance(labeler, BaseLabeler) and type(labeler)._learn is not BaseLabeler._learn:
-        labeler._validate_params()
+        if validate:
+            labeler._validate_params()
         return labeler._fit_prepared(data)
     weights = data.sample_weight
     options = {} if weights is None else {"sample_weight": weights}

@@ -115,7 +115,8 @@ BASES: dict[str, Callable[..., Any]] = {"gtb": _gtb, "vp": _vp}
 def make_learner(data: str, name: str, seed: int, window: int = 1) -> Any:
     """Return a learner by its name.
 
-    ``gtb/iid``, ``gtb/i``, ``gtb/c5``, ``vp/call`` (all earlier columns), ``gtb/auto``: output codes;
+    ``gtb/iid``, ``gtb/i``, ``gtb/c5``, ``vp/call`` (all earlier columns), ``vp/call-160`` (of a code with 160
+    columns), ``gtb/auto``: output codes;
     ``full/vp``, ``full/vp-beam-5``, ``full/crf``, ``full/gtb-beam-5``: all labels at once.
     """
     family, kind = name.split("/")
@@ -130,6 +131,7 @@ def make_learner(data: str, name: str, seed: int, window: int = 1) -> Any:
             return _vp(data, random_state=seed, **options)
         return _gtb(data, **options)
     make = BASES[family]
+    kind, _, length = kind.partition("-")
     cascade: Any = 0
     if kind == "auto":
         cascade = "auto"
@@ -137,7 +139,7 @@ def make_learner(data: str, name: str, seed: int, window: int = 1) -> Any:
         cascade = "all" if kind == "call" else int(kind[1:])
     return SequentialOutputCode(
         make(data, order=0) if kind == "iid" else make(data),
-        code_length=CODE_LENGTHS.get(data, CODE_LENGTH),
+        code_length=int(length) if length else CODE_LENGTHS.get(data, CODE_LENGTH),
         cascade=cascade,
         random_state=seed,
     )

@@ -27,14 +27,24 @@ def rows_of(matrix, categorical=(), *, merge=True):
 
 def cell_values(tree, n_rows, n_columns):
     """Return the value of every cell (row, column), from the leaves of a grown tree."""
-    node, pair = np.zeros(n_rows), np.zeros((n_rows, n_columns))
+    node, pair = np.zeros((1, n_rows)), np.zeros((1, n_rows, n_columns))
     tree.add_to(1.0, node, pair)
-    return node[:, None] + pair
+    return node[0, :, None] + pair[0]
+
+
+def grow_fixed(rows, gradient, curvature, **options):
+    """Return one tree; growing adds it to the scores, as `cell_values` does."""
+    n_rows, n_columns = gradient.shape
+    node, pair = np.zeros((1, n_rows)), np.zeros((1, n_rows, n_columns))
+    grower = FeatureTreeGrower(rows, **options)
+    tree = grower.grow(gradient[None], curvature[None], SCALE, 1.0, node, pair)
+    np.testing.assert_array_equal(node[0, :, None] + pair[0], cell_values(tree, n_rows, n_columns))
+    return tree
 
 
 def grow(rows, gradient, curvature, max_leaf_nodes, **options):
-    grower = FeatureTreeGrower(rows, max_leaf_nodes=max_leaf_nodes, **options)
-    return grower.grow(fixed(gradient), fixed(curvature), SCALE)
+    options["max_leaf_nodes"] = max_leaf_nodes
+    return grow_fixed(rows, fixed(gradient), fixed(curvature), **options)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "binary"])
@@ -136,8 +146,8 @@ def test_merged_rows_give_the_same_tree(kind):
     for total, part in zip(sums, (g, h), strict=True):
         np.add.at(total, merged.row_of_step, part)
     options = {"max_leaf_nodes": 8, "l2": 0.5}
-    a = FeatureTreeGrower(merged, **options).grow(*sums, SCALE)
-    b = FeatureTreeGrower(plain, **options).grow(g, h, SCALE)
+    a = grow_fixed(merged, *sums, **options)
+    b = grow_fixed(plain, g, h, **options)
     for name in ("feature", "place", "child", "member", "value", "gain"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     expected = cell_values(b, 60, 3)

@@ -3,9 +3,9 @@
 from seqlab.learning.boosting.binned import BinnedRows, Bins
 from seqlab.learning.boosting.boosting import Boosting
 from seqlab.learning.boosting.ensemble import TreeEnsemble
-from seqlab.learning.boosting.growers import FeatureTreeGrower, GrownTree, TreeGrower
+from seqlab.learning.boosting.growers import FeatureTreeGrower, GrownTrees, TreeGrower
 from seqlab.learning.boosting.languages import (
-    DescribedTree,
+    DescribedTrees,
     LanguageTreeGrower,
     NodeTests,
     TreeLanguage,
@@ -15,9 +15,9 @@ __all__ = [
     "BinnedRows",
     "Bins",
     "Boosting",
-    "DescribedTree",
+    "DescribedTrees",
     "FeatureTreeGrower",
-    "GrownTree",
+    "GrownTrees",
     "LanguageTreeGrower",
     "NodeTests",
     "TreeEnsemble",

@@ -11,7 +11,9 @@ the learning rate. If the likelihood falls, the step is halved until it does not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,13 +23,15 @@ from seqlab.data.errors import NumericalError
 from seqlab.learning.boosting.growers import TreeGrower
 from seqlab.optim import FitState
 from seqlab.structures import BeamOptions, BoundStructure, PairSums, RowScores
-from seqlab.utils.threads import run_blocks
+from seqlab.utils.threads import effective_n_jobs, run_blocks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 # Halvings of a step before boosting gives up: the trees then point uphill only within rounding errors.
 MAX_HALVINGS = 20
+# Trees that are grown in one call if there is one thread. With more, an interrupt waits longer.
+LABELS_PER_CALL = 2
 # Rounds that a step with a beam is compared with: with more, a bad step is noticed later.
 BEAM_MEMORY = 5
 
@@ -57,7 +61,7 @@ class Boosting:
     Attributes
     ----------
     rounds : list of (float, list of trees)
-        Step and trees, one per label, of each round.
+        Step and trees of each round; an item of the list holds the trees of some labels, in order.
     """
 
     def __init__(
@@ -85,11 +89,17 @@ class Boosting:
         step_weights = np.repeat(self.weights, bound.X.lengths)
         self._total_weight = float(step_weights.sum())
         self.sums = PairSums(self.scores, self._total_weight, with_curvature=newton)
-        self._counts = None if newton else self._count_cells(step_weights)
+        self._curvature = self.sums.curvature if newton else self._count_cells(step_weights)
+        n_together = LABELS_PER_CALL if effective_n_jobs(bound.n_jobs) == 1 else 1
+        bounds = [*range(0, bound.n_labels, n_together), bound.n_labels]
+        self._label_blocks = [slice(*ends) for ends in pairwise(bounds)]
 
     def _count_cells(self, step_weights: Floats) -> NDArray[np.int64]:
-        """Return the weight of each cell (row, column), in fixed point: the curvature of least squares."""
-        shape = self.sums.gradient.shape[1:]
+        """Return the weight of each cell (row, column), in fixed point: the curvature of least squares.
+
+        It is the same for all labels, but has the shape of the gradient.
+        """
+        n_labels, *shape = self.sums.gradient.shape
         counts = np.zeros(shape, dtype=np.int64)
         fixed = (step_weights * self.sums.scale + 0.5).astype(np.int64)
         rows, is_first = self.scores.rows, np.zeros(step_weights.size, dtype=np.bool_)
@@ -102,7 +112,7 @@ class Boosting:
             inner = np.zeros(shape[0], dtype=np.int64)
             np.add.at(inner, rows[~is_first], fixed[~is_first])
             counts[:, :-1] = inner[:, None]
-        return counts
+        return np.repeat(counts[None], n_labels, axis=0)
 
     def states(self) -> Iterator[FitState]:
         """Yield a state after each round; its point is the number of rounds."""
@@ -113,8 +123,8 @@ class Boosting:
             objective = float(self._total_weight * np.log(self.bound.n_labels))
         values = [objective]
         while True:
-            trees = self._grow()
-            step, objective = self._take_step(trees, max(values[-self._memory :]))
+            trees = self._add_trees()
+            step, objective = self._find_step(trees, max(values[-self._memory :]))
             if step == 0.0:
                 yield FitState(len(self.rounds), values[-1], converged=True, info={"step": 0.0})
                 return
@@ -126,23 +136,22 @@ class Boosting:
             converged = is_slow and n_rounds >= self._memory
             yield FitState(n_rounds, objective, converged=converged, info={"step": step})
 
-    def _take_step(self, trees: list[Any], reference: float) -> tuple[float, float]:
-        """Add trees, with a step that does not raise the objective above ``reference``.
+    def _find_step(self, trees: list[Any], reference: float) -> tuple[float, float]:
+        """Shorten the step of new trees until the objective is not above ``reference``.
 
         Returns the step (0 if there is none) and the objective.
         """
         step = self.learning_rate
-        self._add(trees, step)
         objective = self._evaluate()
         for _ in range(MAX_HALVINGS):
             if objective <= reference:
                 return step, objective
             step *= 0.5
-            self._add(trees, -step)
+            self._subtract(trees, step)
             objective = self._evaluate()
         if objective <= reference:
             return step, objective
-        self._add(trees, -step)
+        self._subtract(trees, step)
         return 0.0, reference
 
     def _evaluate(self) -> float:
@@ -151,22 +160,24 @@ class Boosting:
         log_likelihood = self.bound.add_pair_sums(
             self.scores, self.codes, self.weights, self.sums, beam=self.beam
         )
-        if not np.isfinite(log_likelihood).all():
+        objective = -float((self.weights * log_likelihood).sum())
+        if not math.isfinite(objective) and not np.isfinite(log_likelihood).all():
             bad = int(np.argmin(np.isfinite(log_likelihood)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)
-        return -float((self.weights * log_likelihood).sum())
+        return objective
 
-    def _grow(self) -> list[Any]:
-        """Grow one tree per label from the current gradient."""
-        sums, grower = self.sums, self.grower
+    def _add_trees(self) -> list[Any]:
+        """Grow one tree per label from the current gradient; add them, times the learning rate."""
+        sums, blocks = self.sums, self._label_blocks
 
-        def grow(label: int) -> Any:
-            curvature = sums.curvature[label] if self._counts is None else self._counts
-            return grower.grow(sums.gradient[label], curvature, sums.scale)
+        def grow(block: int) -> Any:
+            labels = blocks[block]
+            scores = self.scores.node[labels], self.scores.pair[labels]
+            gradient, curvature = sums.gradient[labels], self._curvature[labels]
+            return self.grower.grow(gradient, curvature, sums.scale, self.learning_rate, *scores)
 
-        return run_blocks(grow, self.bound.n_labels, self.bound.n_jobs)
+        return run_blocks(grow, len(blocks), self.bound.n_jobs)
 
-    def _add(self, trees: list[Any], factor: float) -> None:
-        node, pair = self.scores.node, self.scores.pair
-        for label, tree in enumerate(trees):
-            tree.add_to(factor, node[label], pair[label])
+    def _subtract(self, trees: list[Any], step: float) -> None:
+        for labels, grown in zip(self._label_blocks, trees, strict=True):
+            grown.add_to(-step, self.scores.node[labels], self.scores.pair[labels])

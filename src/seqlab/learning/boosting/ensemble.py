@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
+from seqlab.learning.boosting._kernels.label_trees import number_sets
 from seqlab.learning.boosting._kernels.predict import add_trees
 from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
 from seqlab.learning.boosting.binned import MAX_BINS, Bins
-from seqlab.learning.boosting.growers import GrownTree
+from seqlab.learning.boosting.growers import GrownTrees
 
 Floats = NDArray[np.float64]
 
@@ -78,39 +79,43 @@ class TreeEnsemble:
         self.has_pairs = has_pairs
         for name in self._ARRAYS:
             setattr(self, name, arrays[name])
-        self._check_state()
 
     @classmethod
     def from_rounds(
         cls,
-        rounds: list[tuple[float, list[GrownTree]]],
+        rounds: list[tuple[float, list[GrownTrees]]],
         bins: Bins,
         n_labels: int,
         *,
         has_pairs: bool,
     ) -> TreeEnsemble:
         """Collect the trees of boosting; the step of a round is multiplied into the values."""
-        trees = [(step, tree) for step, of_labels in rounds for tree in of_labels]
-        sizes = [tree.feature.size for _, tree in trees]
+        trees = [(step, some) for step, of_labels in rounds for some in of_labels]
+        sizes = [some.feature.size for _, some in trees]
+        begins = np.cumsum([0, *sizes]).tolist()
+        ends = [
+            some.tree_offsets[1:] + begin
+            for (_, some), begin in zip(trees, begins[:-1], strict=True)
+        ]
 
         def stack(name: str, empty: Any) -> Any:
-            return np.concatenate([empty, *(getattr(tree, name) for _, tree in trees)])
+            return np.concatenate([empty, *(getattr(some, name) for _, some in trees)])
 
         feature = stack("feature", np.zeros(0, dtype=np.int32))
         place = stack("place", np.zeros(0, dtype=np.int32))
         steps = np.repeat([step for step, _ in trees] or [0.0], sizes or [0])
         member = stack("member", np.zeros((0, n_labels + 1 if has_pairs else 1), dtype=np.bool_))
-        is_part = (feature == LEAF) & ~member.all(axis=1)
-        is_split = feature >= 0
-        threshold = np.zeros(feature.size)
-        ordered = is_split.copy()
-        ordered[is_split] = ~bins.is_categorical[feature[is_split]]
-        threshold[ordered] = bins.upper[bins.begin[feature[ordered]] + place[ordered] - 1]
-        by_category = is_split & ~ordered
-        sets = np.zeros((int(by_category.sum()), MAX_BINS + 1), dtype=np.bool_)
-        if by_category.any():
-            goes_left = [row for _, tree in trees for row in tree.goes_left]
-            for i, at in enumerate(np.flatnonzero(by_category)):
+        threshold = np.empty(feature.size)
+        label_set, category_set = np.empty((2, feature.size), dtype=np.int32)
+        number_sets(
+            feature, place, member, bins.begin, bins.upper, bins.is_categorical, threshold,
+            label_set, category_set,
+        )  # fmt: skip
+        by_category = np.flatnonzero(category_set >= 0)
+        sets = np.zeros((by_category.size, MAX_BINS + 1), dtype=np.bool_)
+        if by_category.size:
+            goes_left = [row for _, some in trees for row in some.goes_left]
+            for i, at in enumerate(by_category):
                 begin = bins.begin[feature[at]]
                 left = np.flatnonzero(goes_left[at])
                 sets[i, bins.upper[begin + left].astype(np.int64)] = True
@@ -118,14 +123,14 @@ class TreeEnsemble:
             n_labels,
             bins.n_features,
             has_pairs,
-            tree_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            tree_offsets=np.concatenate([np.zeros(1, dtype=np.int64), *ends]),
             feature=feature,
             threshold=threshold,
             child=stack("child", np.zeros(0, dtype=np.int32)),
             value=stack("value", np.zeros(0)) * steps,
-            label_set=np.where(is_part, np.cumsum(is_part) - 1, -1).astype(np.int32),
-            label_sets=np.packbits(member[is_part], axis=1),
-            category_set=np.where(by_category, np.cumsum(by_category) - 1, -1).astype(np.int32),
+            label_set=label_set,
+            label_sets=np.packbits(member[label_set >= 0], axis=1),
+            category_set=category_set,
             category_sets=np.packbits(sets, axis=1),
             gain=stack("gain", np.zeros(0)) * steps,
         )
@@ -193,6 +198,8 @@ class TreeEnsemble:
             return "a tree without previous labels has a set of them"
         if not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
             return "a value is not finite"
+        if np.isnan(self.threshold).any():
+            return "a threshold is not a number"
         return ""
 
     def add_scores(
@@ -207,6 +214,11 @@ class TreeEnsemble:
         node : array of shape (n_labels, n_rows)
         pair : array of shape (n_labels, n_rows, n_labels + 1), or with 0 columns without pairs
         """
+        # The compiled loop does not check its indices.
+        if indices.size and int(indices.max()) >= self.n_features:
+            raise InputError(
+                f"a row has the feature {int(indices.max())}, but the trees have {self.n_features} features"
+            )
         members = np.unpackbits(self.label_sets, axis=1)
         add_trees(
             self.tree_offsets, self.feature, self.threshold, self.child, self.value, self.label_set,

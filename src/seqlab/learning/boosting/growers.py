@@ -1,7 +1,8 @@
 """Tree growers: the part of boosting that knows the features.
 
-Boosting asks a grower for one regression tree per label and round. `FeatureTreeGrower` grows trees over the
-columns of X; a grower with other tests, such as relational queries, needs only the methods of `TreeGrower`.
+Boosting asks a grower for one regression tree per label and round, for a few labels at a time.
+`FeatureTreeGrower` grows trees over the columns of X; a grower with other tests, such as relational queries,
+needs only the methods of `TreeGrower`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.learning.boosting._kernels.grow import add_leaves, grow_tree
+from seqlab.learning.boosting._kernels.label_trees import add_leaves, grow_trees
 from seqlab.learning.boosting.binned import BinnedRows
 
 Floats = NDArray[np.float64]
@@ -33,25 +34,38 @@ class TreeGrower(Protocol):
     row_of_step: Ints32
     n_rows: int
 
-    def grow(self, gradient: Ints, curvature: Ints, scale: float) -> Any:
-        """Return a tree (with the method `GrownTree.add_to`) fitted to the gradient.
+    def grow(
+        self,
+        gradient: Ints,
+        curvature: Ints,
+        scale: float,
+        factor: float,
+        node: Floats,
+        pair: Floats,
+    ) -> Any:
+        """Fit one tree per label to the gradients, and add ``factor`` times the trees to the scores.
 
         Parameters
         ----------
-        gradient, curvature : int64 arrays of shape (n_rows, n_columns)
+        gradient, curvature : int64 arrays of shape (n_trees, n_rows, n_columns)
             Fixed-point sums; a column is a previous label, the last one for steps without.
         scale : float
             One in fixed point.
+        factor, node, pair
+            See `GrownTrees.add_to`, which the returned trees also have.
         """
         ...
 
 
-class GrownTree(NamedTuple):
-    """A tree over the columns of X, with the rows of its leaves."""
+class GrownTrees(NamedTuple):
+    """Trees over the columns of X, with the rows of their leaves; the nodes of all trees are stacked."""
 
+    tree_offsets: Ints  # (n_trees + 1,): first node of each tree
     feature: Ints32  # (n_nodes,), negative for leaves and for splits on the previous label
     place: Ints32  # number of bins on the left
-    child: Ints32  # the left child; the right one is the next node
+    child: (
+        Ints32  # the left child, counted from the first node of the tree; the right one is the next
+    )
     goes_left: (
         Bools  # (n_nodes, n_most_categories): bins on the left, if the feature is categorical
     )
@@ -63,18 +77,18 @@ class GrownTree(NamedTuple):
     stop: Ints
 
     def add_to(self, factor: float, node: Floats, pair: Floats) -> None:
-        """Add ``factor`` times the tree to the scores of a label.
+        """Add ``factor`` times the trees to the scores of their labels.
 
         Parameters
         ----------
         factor : float
-        node : array of shape (n_rows,)
+        node : array of shape (n_trees, n_rows)
             Gets the leaves that do not depend on the previous label.
-        pair : array of shape (n_rows, n_columns)
+        pair : array of shape (n_trees, n_rows, n_columns)
             Gets the other leaves.
         """
         leaves = self.feature, self.member, self.value, self.rows, self.begin, self.stop
-        add_leaves(*leaves, factor, node, pair)
+        add_leaves(self.tree_offsets, *leaves, factor, node, pair)
 
 
 class FeatureTreeGrower:
@@ -110,6 +124,16 @@ class FeatureTreeGrower:
         self._arrays = rows.indptr, rows.entries, *lists, *of_bins
         self._options = float(l2), float(min_curvature), int(max_leaf_nodes), float(max_value)
 
-    def grow(self, gradient: Ints, curvature: Ints, scale: float) -> GrownTree:
-        """Return a tree fitted to the gradient; see `TreeGrower`."""
-        return GrownTree(*grow_tree(gradient, curvature, scale, *self._arrays, *self._options))
+    def grow(
+        self,
+        gradient: Ints,
+        curvature: Ints,
+        scale: float,
+        factor: float,
+        node: Floats,
+        pair: Floats,
+    ) -> GrownTrees:
+        """Fit trees and add them to the scores; see `TreeGrower`."""
+        sums = gradient, curvature, scale
+        options: Any = *self._arrays, *self._options, factor, node, pair
+        return GrownTrees(*grow_trees(*sums, *options))

@@ -22,7 +22,7 @@ from seqlab.learning.boosting._kernels.nodes import (
     sum_member_columns,
 )
 from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
-from seqlab.learning.boosting.growers import GrownTree
+from seqlab.learning.boosting.growers import GrownTrees
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,15 +76,15 @@ class TreeLanguage(Protocol):
         ...
 
 
-class DescribedTree(NamedTuple):
-    """A tree and the descriptions of its tests: ``tree.feature`` is an index of ``tests``."""
+class DescribedTrees(NamedTuple):
+    """Trees and the descriptions of their tests: ``trees.feature`` is an index of ``tests``."""
 
-    tree: GrownTree
+    trees: GrownTrees
     tests: list[Any]
 
     def add_to(self, factor: float, node: Floats, pair: Floats) -> None:
-        """Add ``factor`` times the tree to the scores of a label; see `GrownTree.add_to`."""
-        self.tree.add_to(factor, node, pair)
+        """Add ``factor`` times the trees to the scores of their labels; see `GrownTrees.add_to`."""
+        self.trees.add_to(factor, node, pair)
 
 
 @dataclass(slots=True)
@@ -122,8 +122,23 @@ class LanguageTreeGrower:
         self.row_of_step, self.n_rows = language.row_of_step, language.n_rows
         self.max_leaf_nodes, self.l2, self.max_value = max_leaf_nodes, l2, max_value
 
-    def grow(self, gradient: Ints, curvature: Ints, scale: float) -> DescribedTree:
-        """Return a tree fitted to the gradient; see `TreeGrower`."""
+    def grow(
+        self,
+        gradient: Ints,
+        curvature: Ints,
+        scale: float,
+        factor: float,
+        node: Floats,
+        pair: Floats,
+    ) -> DescribedTrees:
+        """Fit trees and add them to the scores; see `TreeGrower`."""
+        nodes = [self._grow_tree(*sums, scale) for sums in zip(gradient, curvature, strict=True)]
+        grown = self._describe(nodes, scale)
+        grown.add_to(factor, node, pair)
+        return grown
+
+    def _grow_tree(self, gradient: Ints, curvature: Ints, scale: float) -> list[_Node]:
+        """Return the nodes of a tree."""
         n_columns, penalty = gradient.shape[1], self.l2 * scale
         everything = np.arange(self.n_rows, dtype=np.int32)
         root = _Node(everything, np.ones(n_columns, dtype=np.bool_), self.language.root)
@@ -144,7 +159,7 @@ class LanguageTreeGrower:
             first_new = chosen.child = len(nodes)
             nodes += self._split(chosen)
             n_leaves += 1
-        return self._describe(nodes, penalty, scale)
+        return nodes
 
     def _sum(self, node: _Node, gradient: Ints, curvature: Ints) -> None:
         node.row_g, node.row_h = sum_member_columns(gradient, curvature, node.rows, node.member)
@@ -185,7 +200,8 @@ class LanguageTreeGrower:
             for part, goes_left in ((is_left, True), (~is_left, False))
         ]
 
-    def _describe(self, nodes: list[_Node], penalty: float, scale: float) -> DescribedTree:
+    def _describe(self, trees: list[list[_Node]], scale: float) -> DescribedTrees:
+        nodes, penalty = [node for tree in trees for node in tree], self.l2 * scale
         tests: dict[Any, int] = {}
         feature = np.full(len(nodes), LEAF, dtype=np.int32)
         value, gain = np.zeros(len(nodes)), np.zeros(len(nodes))
@@ -202,7 +218,8 @@ class LanguageTreeGrower:
         rows = [node.rows if not node.child else node.rows[:0] for node in nodes]
         stop = np.cumsum([part.size for part in rows]).astype(np.int64)
         is_split = feature >= 0
-        tree = GrownTree(
+        grown = GrownTrees(
+            tree_offsets=np.cumsum([0, *map(len, trees)]).astype(np.int64),
             feature=feature,
             place=np.array([node.place for node in nodes], dtype=np.int32) * is_split,
             child=np.array([node.child for node in nodes], dtype=np.int32),
@@ -214,4 +231,4 @@ class LanguageTreeGrower:
             begin=stop - np.array([part.size for part in rows]),
             stop=stop,
         )
-        return DescribedTree(tree, list(tests))
+        return DescribedTrees(grown, list(tests))

@@ -24,7 +24,7 @@ from seqlab.learning import FitProgress, TrainingData
 from seqlab.learning.boosting import (
     BinnedRows,
     Bins,
-    DescribedTree,
+    DescribedTrees,
     LanguageTreeGrower,
     TreeEnsemble,
     TreeGrower,
@@ -255,13 +255,13 @@ class RelationalBoostedCRF(BoostedCRF):
             rows, facts = replace(rows, row_of_step=windows.row_of_step), windows.facts
         language = RelationalLanguage(rows, facts, relational, lookahead=self.lookahead)
 
-        def store(rounds: list[tuple[float, list[DescribedTree]]]) -> None:
+        def store(rounds: list[tuple[float, list[DescribedTrees]]]) -> None:
             self._store_rounds(rounds, rows.bins, data.n_labels)
 
         return LanguageTreeGrower(language, **options), store
 
     def _store_rounds(
-        self, rounds: list[tuple[float, list[DescribedTree]]], bins: Bins, n_labels: int
+        self, rounds: list[tuple[float, list[DescribedTrees]]], bins: Bins, n_labels: int
     ) -> None:
         """Number the queries of all trees, and collect the trees."""
         n_columns = bins.n_features
@@ -269,16 +269,16 @@ class RelationalBoostedCRF(BoostedCRF):
         numbered = []
         for step, trees in rounds:
             plain = []
-            for tree, tests in trees:
+            for grown, tests in trees:
                 for test in tests:
                     if not isinstance(test, int | np.integer):
                         numbers.setdefault(test, n_columns + len(numbers))
                 # Negative numbers mark leaves and splits on the previous label; they stay as they are.
                 places = np.array([numbers.get(t, t) for t in tests] or [0], dtype=np.int32)
                 feature = np.where(
-                    tree.feature >= 0, places[np.maximum(tree.feature, 0)], tree.feature
+                    grown.feature >= 0, places[np.maximum(grown.feature, 0)], grown.feature
                 )
-                plain.append(tree._replace(feature=feature.astype(np.int32)))
+                plain.append(grown._replace(feature=feature.astype(np.int32)))
             numbered.append((step, plain))
         self.queries_ = QuerySet.from_queries(list(numbers))
         self.trees_ = TreeEnsemble.from_rounds(

@@ -13,7 +13,7 @@ from seqlab.structures.chain._kernels.label_pairs import (
     largest_scores,
     run_forward_backward,
 )
-from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums, exponentials
+from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums
 from seqlab.structures.pair_sums import PairSums, RowScores
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -73,11 +73,8 @@ def _add_two_labels(
     X: Sequences, source: RowScores, codes: Codes, weights: Floats, sums: PairSums
 ) -> Floats | None:
     log_likelihood = np.empty(len(X))
-    exps, shifts = np.empty((source.n_rows, 6)), np.empty((source.n_rows, 2))
-    if not exponentials(source.node, source.pair, exps, shifts):
-        return None
-    add_two_label_sums(
-        source.node, source.pair, codes, source.rows, weights, X.offsets, 0, len(X), sums.scale,
-        exps, shifts, sums.gradient, sums.curvature, log_likelihood,
+    is_in_range = add_two_label_sums(
+        source.node, source.pair, codes, source.rows, weights, X.offsets, sums.scale,
+        sums.gradient, sums.curvature, log_likelihood,
     )  # fmt: skip
-    return log_likelihood
+    return log_likelihood if is_in_range else None

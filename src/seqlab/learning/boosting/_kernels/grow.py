@@ -108,6 +108,22 @@ def split_rows(
 
 
 @njit(nogil=True, cache=True)
+def largest_number_of_leaves(max_leaf_nodes: int, n_rows: int, n_columns: int) -> int:
+    """Return the number of leaves that a tree can have: every leaf has at least one cell."""
+    return max(min(max_leaf_nodes, n_rows * n_columns), 1)
+
+
+@njit(nogil=True, cache=True)
+def most_categories(bin_begin: Ints32, is_categorical: Bools) -> int:
+    """Return the largest number of categories of a feature; 1 without categorical features."""
+    n_most = 1
+    for f in range(is_categorical.size):
+        if is_categorical[f]:
+            n_most = max(n_most, bin_begin[f + 1] - bin_begin[f])
+    return n_most
+
+
+@njit(nogil=True, cache=True)
 def grow_tree(
     gradient: Ints,
     curvature: Ints,
@@ -157,15 +173,14 @@ def grow_tree(
     """
     n_rows, n_columns = gradient.shape
     n_features, n_bins = default_bin.size, bin_begin[-1]
+    max_leaf_nodes = largest_number_of_leaves(max_leaf_nodes, n_rows, n_columns)
     max_nodes = 2 * max_leaf_nodes - 1
     penalty, min_h = l2 * scale, max(min_curvature * scale, 1.0)
     least_gain = MIN_GAIN * scale
 
-    n_most, widest = 1, 1
+    n_most, widest = most_categories(bin_begin, is_categorical), 1
     for f in range(n_features):
         widest = max(widest, bin_begin[f + 1] - bin_begin[f])
-        if is_categorical[f]:
-            n_most = max(n_most, bin_begin[f + 1] - bin_begin[f])
     feature = np.full(max_nodes, LEAF, dtype=np.int32)
     place, child = np.zeros(max_nodes, dtype=np.int32), np.zeros(max_nodes, dtype=np.int32)
     goes_left = np.zeros((max_nodes, n_most), dtype=np.bool_)
@@ -339,31 +354,3 @@ def extended(array: Any, size: int) -> Any:
     longer = np.empty(size, dtype=array.dtype)
     longer[: array.size] = array
     return longer
-
-
-@njit(nogil=True, cache=True)
-def add_leaves(
-    feature: Ints32,
-    member: Bools,
-    value: Floats,
-    rows: Ints32,
-    begin: Ints,
-    stop: Ints,
-    factor: float,
-    node: Floats,
-    pair: Floats,
-) -> None:
-    """Add ``factor`` times the value of each leaf to its cells of ``node`` (n_rows,) or ``pair``."""
-    n_columns = member.shape[1]
-    for i in range(feature.size):
-        if feature[i] != LEAF:
-            continue
-        change = factor * value[i]
-        if member[i].all():
-            for p in range(begin[i], stop[i]):
-                node[rows[p]] += change
-        else:
-            for p in range(begin[i], stop[i]):
-                for c in range(n_columns):
-                    if member[i, c]:
-                        pair[rows[p], c] += change

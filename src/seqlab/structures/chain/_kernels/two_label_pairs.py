@@ -55,22 +55,22 @@ def add_two_label_sums(
     rows: Rows,
     sequence_weights: Floats,
     offsets: Ints,
-    first: int,
-    last: int,
     scale: float,
-    weights: Floats,
-    shifts: Floats,
     gradient: Ints,
     curvature: Ints,
     log_likelihood: Floats,
-) -> None:
-    """Set log-likelihoods and add the sums of the sequences ``first <= i < last``."""
+) -> bool:
+    """Set log-likelihoods and add the sums; returns False if a range of scores is too large."""
+    n_rows = node.shape[1]
+    weights, shifts = np.empty((n_rows, 6)), np.empty((n_rows, 2))
+    if not exponentials(node, pair, weights, shifts):
+        return False
     with_curvature = curvature.shape[1] > 0
-    n_longest = 0
-    for i in range(first, last):
+    n_sequences, n_longest = offsets.size - 1, 0
+    for i in range(n_sequences):
         n_longest = max(n_longest, offsets[i + 1] - offsets[i])
     alpha = np.empty((n_longest, 2))
-    for i in range(first, last):
+    for i in range(n_sequences):
         t0, t1 = offsets[i], offsets[i + 1]
         if t0 == t1:
             log_likelihood[i] = 0.0
@@ -130,3 +130,4 @@ def add_two_label_sums(
         if with_curvature:
             curvature[0, row, 2] += int(p0 * (1.0 - p0) * factor + 0.5)
             curvature[1, row, 2] += int(p1 * (1.0 - p1) * factor + 0.5)
+    return True
