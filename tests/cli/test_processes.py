@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import seqlab
 from seqlab.cli._gc import gc_frozen
 
 SEQLAB = [sys.executable, "-m", "seqlab.cli"]
+SCRIPT = "import sys; from seqlab.cli import main; sys.exit(main())"
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
 
 
@@ -66,6 +68,42 @@ def test_output_follows_each_sequence_at_once(model):
         assert lines[3] == b"\n"
         child.stdin.close()
         assert child.wait(60) == 0
+
+
+@posix
+def test_output_to_a_named_pipe_follows_each_sequence_at_once(model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with start("tag", model, "-o", pipe) as child:
+        child.stdin.write(b"12\nMain\nSt\n\n")
+        child.stdin.flush()
+        with open(pipe, "rb", buffering=0) as output:
+            ready, _, _ = select.select([output], [], [], 60)
+            assert ready, "nothing was written"
+            assert output.read(3) == b"12 "
+            child.stdin.close()
+            assert output.readall().count(b"\n") == 4
+        assert child.wait(60) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("name", ["/dev/stdout", "link"])
+def test_a_file_that_is_standard_output_is_continued(model, files, tmp_path, name):
+    link = tmp_path / "link"
+    link.symlink_to("/dev/stdout")
+    output = tmp_path / "labelled.txt"
+    with open(output, "wb") as file:
+        file.write(b"before\n")
+        file.flush()
+        name = link if name == "link" else name
+        with start("tag", model, files / "new.txt", "-o", name, stdout=file) as child:
+            _, error = child.communicate(timeout=60)
+            assert (child.returncode, error) == (0, b"")
+        file.write(b"after\n")
+    lines = output.read_text().splitlines()
+    n_lines = len((files / "new.txt").read_text().splitlines())
+    assert (lines[0], lines[-1], len(lines)) == ("before", "after", n_lines + 2)
+    assert {path.name for path in tmp_path.iterdir()} == {"link", "labelled.txt"}
 
 
 def peak_memory(model, text, times):
@@ -196,6 +234,60 @@ main()
     )
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr == "seqlab: interrupted\n"
+
+
+@posix
+@pytest.mark.parametrize(
+    ("program", "module", "number", "code"),
+    [
+        (["-m", "seqlab.cli"], "typer", signal.SIGINT, 130),
+        (["-c", SCRIPT], "typer", signal.SIGTERM, 143),
+        (["-m", "seqlab.cli"], "sklearn", signal.SIGTERM, 143),
+        (["-c", SCRIPT], "seqlab.meta.tagger", signal.SIGINT, 130),
+    ],
+    ids=["program", "script", "program, later", "script, later"],
+)
+def test_signal_during_an_import_ends_the_program_at_once(
+    files, tmp_path, program, module, number, code
+):
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import os, signal, sys, time
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            try:
+                os.kill(os.getpid(), {int(number)})
+                time.sleep(0.001)
+            except BaseException:
+                pass  # as some modules do
+            time.sleep(120)
+sys.meta_path.insert(0, Interrupt())
+""")
+    out = tmp_path / "out" / "m.seqlab"
+    out.parent.mkdir()
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, *program, "train", files / "train.conll", "-o", out],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "seqlab: interrupted\n")
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_program_that_imports_the_commands_keeps_its_signals():
+    code = (
+        "import signal, sys\nimport seqlab.cli\nassert 'typer' not in sys.modules\n"
+        "from seqlab.cli import app\nassert type(app).__name__ == 'Typer'\n"
+        "app(['datasets', 'show', 'conll2000'], standalone_mode=False)\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True)
 
 
 def test_failed_import_is_reported_once(files, tmp_path):

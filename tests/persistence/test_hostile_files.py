@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 import tracemalloc
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -249,6 +251,22 @@ class TestCurrentFormat:
         save(LinearChainCRF(), path)
         path.write_bytes(zip_of([*members_of(path.read_bytes()), ("more.txt", b"1")]))
         assert_refused(path, "unknown member 'more.txt'")
+
+
+def test_saving_warns_of_a_model_beyond_the_limits(path, monkeypatch):
+    model = LinearChainCRF(class_weight={f"label {n}": 1.0 for n in range(300)})
+    small = partial(Limits, n_nodes=100, n_header_bytes=1000)
+    monkeypatch.setattr("seqlab.persistence._writer.Limits", small)
+    with pytest.warns(
+        UserWarning, match=r"pass limits=Limits\(n_header_bytes=\d+, n_nod"
+    ) as caught:
+        save(model, path)
+    named = re.search(r"Limits\(n_header_bytes=(\d+), n_nodes=(\d+)\)", str(caught[0].message))
+    n_bytes, n_nodes = map(int, named.groups())
+    assert_refused(path, "number of values", limits=Limits(n_nodes=n_nodes - 1))
+    assert_refused(path, "bytes in the description", limits=Limits(n_header_bytes=n_bytes - 1))
+    limits = Limits(n_nodes=n_nodes, n_header_bytes=n_bytes)
+    assert load(path, limits=limits).class_weight == model.class_weight
 
 
 def test_limits_can_be_raised(path):

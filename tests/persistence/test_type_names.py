@@ -195,7 +195,7 @@ def test_unknown_stable_names(name, path):
     ("module", "name"),
     [
         ("seqlab.persistence", "save"),
-        ("seqlab.cli.app", "main"),
+        ("seqlab.cli.program", "run"),
         ("seqlab.no_such_module", "Estimator"),
         ("seqlabs", "HMM"),
         ("antigravity", "HMM"),

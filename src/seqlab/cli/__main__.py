@@ -1,6 +1,6 @@
 """``python -m seqlab.cli`` does the same as ``seqlab``."""
 
-from seqlab.cli.app import main
+from seqlab.cli import main
 
 if __name__ == "__main__":
     main()

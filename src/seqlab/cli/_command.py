@@ -1,4 +1,4 @@
-"""Commands whose functions can be interrupted, unlike the parsing of the command line."""
+"""Commands: from when on Ctrl-C raises KeyboardInterrupt (see `seqlab.cli._interrupts`)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from seqlab.cli._interrupts import begin_work
+
 
 class Command(TyperCommand):
-    """A command; interrupts take effect when its function begins.
-
-    While the command line is parsed they wait, because code that evaluates annotations may swallow them.
-    `seqlab.cli.app.main` puts the function that ends the waiting into the context.
-    """
+    """A command that begins its work at once."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the function of the command."""
-        release_interrupts = ctx.find_root().obj
-        if release_interrupts is not None:
-            release_interrupts()
+        begin_work()
         return super().invoke(ctx)
+
+
+class StartingCommand(TyperCommand):
+    """A command that first imports much; its function calls `begin_work` itself."""

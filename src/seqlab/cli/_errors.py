@@ -18,16 +18,17 @@ import errno
 import os
 import re
 import secrets
-import signal
 import stat
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from seqlab.utils.files import find_descriptor
+from seqlab.utils.signals import signals_blocked
 from seqlab.utils.text import show_controls
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
@@ -39,6 +40,7 @@ _OPTION_OF_PARAMETER = (
     ("set the encoding of the file, for example encoding='latin-1'", "try --encoding latin-1"),
     (" (or set label=None)", ""),
 )
+_LIMITS = re.compile(r"pass limits=Limits\((.*?)\) of seqlab.persistence")
 _DAMAGED = re.compile(r"(the model file is damaged) \(.*\)$", re.DOTALL)
 _MAX_LINE = 4000  # characters of a message, which may quote a file without line ends
 _SMALL_FILE = 1 << 14  # bytes; most models are larger
@@ -74,19 +76,6 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, code: int = INTERRUPTED) -> None:
         super().__init__(message)
         self.code = code
-
-
-def install_termination() -> Callable[[], bool]:
-    """Treat SIGTERM like Ctrl-C, so that temporary files are removed; return whether it has come."""
-    came = False
-
-    def stop(number: int, frame: Any) -> None:
-        nonlocal came
-        came = True
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
-    return lambda: came
 
 
 def report_error(error: BaseException) -> int:
@@ -134,7 +123,8 @@ def _describe(error: BaseException) -> tuple[str, int]:
         from seqlab.persistence import ModelFileError
 
         if isinstance(error, ModelFileError):
-            return str(error) if is_debug() else _DAMAGED.sub(r"\1", str(error)), USAGE
+            message = rephrase(str(error))
+            return message if is_debug() else _DAMAGED.sub(r"\1", message), USAGE
         return str(error), FAILURE
     if isinstance(
         error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError
@@ -156,11 +146,17 @@ def rephrase(message: str) -> str:
     """Rephrase a message of the library for the command line: file and line first, option names."""
     for parameter, option in _OPTION_OF_PARAMETER:
         message = message.replace(parameter, option)
+    message = _LIMITS.sub(_to_limit_options, message)
     found = _TEMPLATE_PLACE.match(message)
     if found:
         template, line, file, rest = found.groups()
         message = f"{file}:{line}: {template}{rest}"
     return message
+
+
+def _to_limit_options(found: re.Match[str]) -> str:
+    """Return the options of the command line that set limits, from a message of `load` or `save`."""
+    return "use " + " ".join(f"--limit {setting}" for setting in found[1].split(", "))
 
 
 def _describe_os_error(error: OSError) -> str:
@@ -181,7 +177,7 @@ def one_line_warnings() -> Iterator[None]:
     """Show each warning as one line, without source code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print_message(f"warning: {message}")
+        print_message(f"warning: {rephrase(str(message))}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -193,6 +189,8 @@ def check_output(path: Path) -> None:
     folder = path.parent
     if path.is_dir():
         raise CommandError(f"{path}: is a folder")
+    if find_descriptor(path) is not None:  # /dev/stdout, whatever it leads to
+        return
     if not folder.is_dir():
         raise CommandError(f"{path}: the folder {folder} does not exist")
     if path.exists():
@@ -227,12 +225,13 @@ def _check_new_file(path: Path) -> None:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        try:
-            os.write(handle, bytes(_SMALL_FILE))  # fails if the disk is full
-        finally:
-            os.close(handle)
-            temporary.unlink()
+        with signals_blocked():
+            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            try:
+                os.write(handle, bytes(_SMALL_FILE))  # fails if the disk is full
+            finally:
+                os.close(handle)
+                temporary.unlink()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         code = FAILURE if error.errno in _NO_SPACE else USAGE

@@ -82,13 +82,26 @@ def _read_columns(file: str, options: ReadOptions) -> TrainingFile:
     return TrainingFile(X, y or [], replace(options, width=width), True, False)
 
 
-def load_model(path: str) -> Any:
-    """Load a model file that can predict labels."""
+def load_model(path: str, limits: list[str] | None = None) -> Any:
+    """Load a model file that can predict labels.
+
+    Parameters
+    ----------
+    path : str
+    limits : list of str, optional
+        Limits that the command line raises, as ``name=number``.
+    """
+    from seqlab.data.errors import InputError
     from seqlab.persistence import load
+    from seqlab.persistence.limits import parse_limits
 
     if not os.path.exists(path):
         raise CommandError(f"{path}: no such model file")
-    model = load(path)
+    try:
+        chosen = parse_limits(limits or [])
+    except InputError as error:
+        raise CommandError(f"--limit: {error}") from None
+    model = load(path, limits=chosen)
     if not hasattr(model, "predict"):
         raise CommandError(
             f"{path}: contains a {type(model).__name__}, which cannot predict labels"

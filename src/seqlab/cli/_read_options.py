@@ -85,6 +85,14 @@ ModelEncodingOption = Annotated[
     str | None,
     option("--encoding", help="Encoding of the file.", show_default="that of the training file"),
 ]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=N",
+        help="Raise a limit of the model file, for example n_bytes=10000000000; may be repeated.",
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import typer
 
 from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, print_message
+from seqlab.cli._interrupts import begin_work
 from seqlab.cli._suggestions import suggest
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def evaluate(
     worst: Annotated[int, typer.Option("--worst", min=0, help="Number of confusions to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     jobs: _labelers.JobsOption = -1,
+    limit: _read_options.LimitOption = None,
     format: _read_options.ModelFormatOption = "auto",
     label_column: _read_options.LabelOption = None,
     separator: _read_options.SeparatorOption = "auto",
@@ -95,17 +97,19 @@ def evaluate(
             pred, "columns", None, None, separator, comment, encoding or "utf-8"
         )
         options = replace(options, label=None)
+        begin_work()
         result = _read_predictions(pred, options, gold_column, pred_column)
     else:
         if model is None or file is None:
             raise CommandError("give MODEL and FILE, or --pred FILE (see seqlab evaluate --help)")
         from seqlab.cli._files import get_labeler, load_model
 
-        loaded = load_model(model)
+        loaded = load_model(model, limit)
         _labelers.set_supported_params(get_labeler(loaded), n_jobs=jobs)
         options = _read_options.load_read_options(
             loaded, format, label_column, separator, comment, encoding
         )
+        begin_work()
         result = evaluate_file(
             loaded, file, options, constraints=constraints, hint=format == "auto"
         )

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from seqlab.cli import _console
+from seqlab.cli import _console, _read_options
 from seqlab.cli._errors import CommandError
+from seqlab.cli._interrupts import begin_work
 from seqlab.cli._scheme import detect_scheme
 from seqlab.cli._suggestions import suggest
 from seqlab.utils.text import show_controls
@@ -40,11 +41,13 @@ def inspect(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    limit: _read_options.LimitOption = None,
 ) -> None:
     """Show a model; see `HELP`."""
     from seqlab.cli._files import get_labeler, load_model
 
-    loaded = load_model(model)
+    loaded = load_model(model, limit)
+    begin_work()
     labels = _find_labels(loaded, label)
     labeler = get_labeler(loaded)
     facts = _collect_facts(loaded, labeler)

@@ -10,6 +10,7 @@ import typer
 
 from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, check_output, naming_output, print_message
+from seqlab.cli._interrupts import begin_work
 
 if TYPE_CHECKING:
     from seqlab.cli._input import InputSequence
@@ -70,6 +71,7 @@ def tag(
         ),
     ] = False,
     jobs: _labelers.JobsOption = -1,
+    limit: _read_options.LimitOption = None,
     format: Annotated[
         str,
         _read_options.option(
@@ -95,7 +97,7 @@ def tag(
     from seqlab.cli._predictions import Predictor, make_formatter
     from seqlab.data.io.streams import open_writer
 
-    loaded = load_model(model)
+    loaded = load_model(model, limit)
     labeler = get_labeler(loaded)
     _labelers.set_supported_params(labeler, n_jobs=jobs)
     predictor = Predictor(loaded, proba=proba or pretty, nbest=nbest, constraints=constraints)
@@ -110,6 +112,7 @@ def tag(
     sequences, source = open_sequences(
         file, options, loaded, labeled=labeled, hint=format == "auto"
     )
+    begin_work()
     if pretty:
         _print_strips(predictor, sequences, source)
         return

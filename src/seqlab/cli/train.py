@@ -14,6 +14,7 @@ import typer
 from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, Interrupted, check_output, print_message
 from seqlab.cli._gc import gc_frozen
+from seqlab.cli._interrupts import begin_work
 from seqlab.cli._saving import (
     MODEL_NAME,
     finish_training,
@@ -46,15 +47,17 @@ Ctrl-C stops training: the current model is saved as OUTPUT.interrupted, and OUT
 """
 
 
-# Imported before the work begins, while interrupts wait.
+# Imported before the work begins, while an interrupt ends the program at once.
 _MODULES = (
     "seqlab.cli._files",
     "seqlab.data._kernels",
     "seqlab.data.io",
     "seqlab.features.templates",
     "seqlab.features._kernels.template_rows",
+    "seqlab.inference.chain",
     "seqlab.meta.tagger",
     "seqlab.models.crf",
+    "seqlab.structures.chain.bound",
 )
 
 
@@ -112,24 +115,23 @@ def train(
     """Train a model; see `HELP`."""
     check_output(output)
     import_modules(*_MODULES)
+    from sklearn.utils.validation import has_fit_parameter
+
+    from seqlab.cli._files import read_training
+    from seqlab.data.errors import InputError
+    from seqlab.features.templates import Templates
+
     options = _read_options.make_read_options(
         file, format, label_column, columns, separator, comment, encoding
     )
     with gc_frozen():
-        with hold_interrupts():  # imports the labeler
-            labeler = _labelers.make_labeler(model, param or [])
+        labeler = _labelers.make_labeler(model, param or [])  # imports it
+        begin_work()
         if jobs == 0:
             raise CommandError("--jobs: 0 is not allowed; use 1 for one thread or -1 for all cores")
         _labelers.set_supported_params(labeler, n_jobs=jobs, verbose=not quiet)
         if not any(pair.split("=")[0].strip() == "random_state" for pair in param or []):
             _labelers.set_supported_params(labeler, random_state=seed)
-
-        with hold_interrupts():
-            from sklearn.utils.validation import has_fit_parameter
-
-            from seqlab.cli._files import read_training
-            from seqlab.data.errors import InputError
-            from seqlab.features.templates import Templates
 
         templates = None if template is None else Templates.from_file(template, min_count=min_count)
         data = read_training(file, options)

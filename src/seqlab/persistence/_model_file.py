@@ -53,6 +53,11 @@ def save(model: Any, path: PathLike, *, trusted: Trusted = ()) -> None:
     OSError
         If the file cannot be written: the folder is missing or read-only, the disk is full.
 
+    Warns
+    -----
+    UserWarning
+        If the model is beyond the default limits of `load`; the message says how to load it.
+
     See Also
     --------
     load : Read the file.

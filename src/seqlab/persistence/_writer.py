@@ -7,6 +7,7 @@ never written.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,17 +18,18 @@ from seqlab.persistence import _archive, _skops_parts
 from seqlab.persistence._nodes import Encoder
 from seqlab.persistence._reader import read_model
 from seqlab.persistence.errors import ModelFileError
-from seqlab.persistence.limits import Limits
-
-# The limits protect `load`; a model that is beyond them can be saved.
-_NO_LIMITS = Limits(n_bytes=2**62, n_header_bytes=2**62, n_nodes=2**62, n_members=2**62)
+from seqlab.persistence.limits import Limits, MeasuredLimits
 
 
 def to_bytes(model: Any, trusted: list[str]) -> bytes:
-    """Return the content of the model file, after a check that it can be loaded."""
+    """Return the content of the model file, after a check that it can be loaded.
+
+    The limits protect `load`; a model that is beyond them can be saved, with a warning.
+    """
     name = type(model).__name__
     encoder = Encoder()
     foreign = None
+    measured = MeasuredLimits()
     try:
         root = encoder.encode(model)
         if encoder.foreign:
@@ -35,7 +37,7 @@ def to_bytes(model: Any, trusted: list[str]) -> bytes:
             foreign = _skops_parts.dump(encoder.foreign)
         header = {"model": name, "root": root}
         data = _archive.write_archive(header, encoder.arrays.members(), foreign)
-        read_model(io.BytesIO(data), "its file", trusted, _NO_LIMITS)
+        read_model(io.BytesIO(data), "its file", trusted, measured)
     except MemoryError:
         raise
     except Exception as error:
@@ -43,6 +45,14 @@ def to_bytes(model: Any, trusted: list[str]) -> bytes:
         if untrusted:
             raise ModelFileError(_refusal(model, name, untrusted)) from error
         raise ModelFileError(f"this {name} cannot be saved: {error}") from error
+    needed = measured.beyond(Limits())
+    if needed:
+        values = ", ".join(f"{limit}={value}" for limit, value in needed.items())
+        warnings.warn(
+            f"this {name} is beyond the default limits of load(); to load it, pass "
+            f"limits=Limits({values}) of seqlab.persistence",
+            stacklevel=3,
+        )
     return data
 
 

@@ -24,10 +24,31 @@ with suppress(ImportError):  # Windows does not have it
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _ATTEMPTS = 10
+_MAX_LINKS = 40
+_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/(self|thread-self|[0-9]+)/fd)/([0-9]{1,9})")
+
+
+def find_descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open file that a path such as /dev/stdout or /dev/fd/3 leads to, if it does.
+
+    Such a file is written where it is: it may be a pipe, or a file that already has the output of others.
+    """
+    name = os.path.abspath(path)
+    for _ in range(_MAX_LINKS):
+        found = _DESCRIPTOR.fullmatch(name)
+        if found and found[1] in (None, "self", "thread-self", str(os.getpid())):
+            return int(found[2])
+        try:
+            name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+        except OSError:  # not a link
+            return None
+    return None
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path exists and is neither a regular file nor a folder: a device, a pipe, a socket."""
+    """Whether a path is written directly: a device, a pipe, a socket, or an open file such as /dev/stdout."""
+    if find_descriptor(path) is not None:
+        return True
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -38,7 +59,7 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 def resolve_target(path: str | os.PathLike[str]) -> Path:
     """Return the path that `open_atomic` needs: symbolic links to files and folders are resolved.
 
-    Links to pipes are not: /dev/stdout leads to a name such as ``pipe:[123]``, which cannot be opened.
+    Links to open files are not: /dev/stdout may lead to ``pipe:[123]``, a name that cannot be opened.
     """
     return Path(path if is_special(path) else os.path.realpath(path))
 
@@ -49,14 +70,19 @@ def open_atomic(target: Path) -> Iterator[IO[bytes]]:
 
     If the block raises, the target stays unchanged. A file that is replaced keeps its permissions and, if
     the system allows it, its owner; the temporary file is never readable by more users than the target. An
-    existing target that is not a regular file (a device, a pipe) is written directly, never replaced; a
-    socket is refused.
+    existing target that is not a regular file (a device, a pipe) is written directly, never replaced, and
+    so is the open file that /dev/stdout leads to; a socket is refused.
 
     Parameters
     ----------
     target : Path
         Must not be a symbolic link to a file (see `resolve_target`): the link itself would be replaced.
     """
+    descriptor = find_descriptor(target)
+    if descriptor is not None:
+        with _CompleteWriter(os.dup(descriptor), "wb") as opened:
+            yield opened
+        return
     old = _find_target(target)
     if old is not None and not stat.S_ISREG(old.st_mode):
         with _CompleteWriter(target, "wb") as special:

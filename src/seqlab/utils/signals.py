@@ -37,8 +37,8 @@ def hold_interrupts(*, raise_after: bool = True) -> Iterator[HeldSignal]:
     """Let SIGINT and SIGTERM wait until the block ends.
 
     The handlers that were active before then see the signal, unless ``raise_after`` is False: the caller
-    then looks at ``number`` itself. Outside the main thread nothing changes, because only the main thread
-    receives signals.
+    then looks at ``number`` itself. A handler with the attribute ``never_waits`` stays in place. Outside the
+    main thread nothing changes, because only the main thread receives signals.
 
     Examples
     --------
@@ -62,7 +62,9 @@ def hold_interrupts(*, raise_after: bool = True) -> Iterator[HeldSignal]:
     try:
         for number in map(int, (signal.SIGINT, signal.SIGTERM)):
             # A signal that is ignored stays ignored; None is a handler that Python did not install.
-            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            handler = signal.getsignal(number)
+            is_replaced = handler not in (signal.SIG_IGN, None)
+            if is_replaced and not getattr(handler, "never_waits", False):
                 before[number] = signal.signal(number, note)
         yield held
     finally:
@@ -70,6 +72,19 @@ def hold_interrupts(*, raise_after: bool = True) -> Iterator[HeldSignal]:
             signal.signal(number, handler)
     if raise_after and held.number is not None:
         signal.raise_signal(held.number)
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Let the system hold back SIGINT and SIGTERM from this thread, if it can; for a few instructions."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # What `signals_at_safe_points` needs to know: the handlers that it has replaced, and the signals that wait.

@@ -17,7 +17,7 @@ import pytest
 
 from seqlab.data import InputError
 from seqlab.data.io import ReadError, iter_conll, read_conll, write_conll
-from seqlab.data.io.streams import iter_line_blocks, iter_lines
+from seqlab.data.io.streams import iter_line_blocks, iter_lines, open_writer
 
 X = [[("naïve", "JJ"), ("日本", "NN")], [("go", "VB")]]
 Y = [["A", "B"], ["A"]]
@@ -220,6 +220,14 @@ def test_a_link_to_a_pipe_without_a_name_is_written():
     os.close(write)
     with open(read) as pipe:
         assert pipe.read() == "a X\n\n"
+
+
+def test_one_byte_order_mark_for_all_blocks():
+    stream = io.BytesIO()
+    with open_writer(stream, "utf-16") as write:
+        write("a X\n\n")
+        write("b Y\n\n")
+    assert stream.getvalue() == "a X\n\nb Y\n\n".encode("utf-16")
 
 
 def test_streams_are_not_closed():

@@ -219,7 +219,7 @@ def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str
 
     A path is written as a temporary file that is renamed at the end, and is compressed if it ends in
     .gz, .xz or .bz2; after an error, an existing file is unchanged. An existing path that is not a
-    regular file (a pipe, a terminal) is written directly.
+    regular file (a pipe, a terminal) is written directly, without a buffer, and so is /dev/stdout.
     """
     _check_encoding(encoding)
     try:
@@ -232,9 +232,10 @@ def open_writer(dest: Source, encoding: str = "utf-8") -> Iterator[Callable[[str
 def _open_writer(dest: Source, encoding: str) -> Iterator[Callable[[str], Any]]:
     if isinstance(dest, str | os.PathLike) and dest != "-":
         path = resolve_target(dest)
-        if is_special(path):
-            with open(path, "w", encoding=encoding, newline="\n") as opened:
-                yield opened.write
+        if is_special(path):  # nothing waits in a buffer: there may be a reader
+            with open_atomic(path) as opened:
+                encoder = codecs.getincrementalencoder(encoding)()
+                yield lambda text: opened.write(encoder.encode(text))
             return
         yield from _write_path(path, encoding)
         return
@@ -245,7 +246,8 @@ def _open_writer(dest: Source, encoding: str) -> Iterator[Callable[[str], Any]]:
     if isinstance(stream, io.TextIOBase):
         yield stream.write
     else:
-        yield lambda text: stream.write(text.encode(encoding))
+        encoder = codecs.getincrementalencoder(encoding)()  # one byte order mark, at the beginning
+        yield lambda text: stream.write(encoder.encode(text))
     with suppress(AttributeError):
         stream.flush()
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +13,7 @@ from typer.core import TyperGroup
 
 import seqlab
 from seqlab.cli import datasets, demo, evaluate, inspect, reproduce, tag, train
-from seqlab.cli._command import Command
+from seqlab.cli._command import Command, StartingCommand
 from seqlab.cli._console import format_help
 from seqlab.cli._errors import (
     DEBUG,
@@ -24,12 +22,11 @@ from seqlab.cli._errors import (
     TERMINATED,
     USAGE,
     discard_stdout,
-    install_termination,
     one_line_warnings,
     print_message,
     report_error,
 )
-from seqlab.utils.signals import hold_interrupts
+from seqlab.cli._interrupts import ignore_signals, was_terminated
 from seqlab.utils.streams import replace_closed_streams
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
@@ -130,15 +127,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    (train.train, train.HELP),
-    (tag.tag, tag.HELP),
-    (evaluate.evaluate, evaluate.HELP),
-    (inspect.inspect, inspect.HELP),
-    (demo.demo, demo.HELP),
-    (reproduce.reproduce, reproduce.HELP),
+    (train.train, train.HELP, StartingCommand),
+    (tag.tag, tag.HELP, StartingCommand),
+    (evaluate.evaluate, evaluate.HELP, StartingCommand),
+    (inspect.inspect, inspect.HELP, StartingCommand),
+    (demo.demo, demo.HELP, Command),
+    (reproduce.reproduce, reproduce.HELP, Command),
 )
-for _command, _help in _COMMANDS:
-    app.command(cls=Command, help=format_help(_help), rich_help_panel="Commands")(_command)
+for _function, _help, _class in _COMMANDS:
+    app.command(cls=_class, help=format_help(_help), rich_help_panel="Commands")(_function)
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Commands")
 
 
@@ -157,30 +154,18 @@ def _program(
         print(ctx.get_help(), end="")
 
 
-# A signal that arrived while the modules of the command line were imported.
-early_signal: int | None = None
-
-
-def main() -> None:
-    """Run the ``seqlab`` command."""
-    terminated: Callable[[], bool] = bool
+def run() -> None:
+    """Run the command line of the process, after `seqlab.cli._interrupts.exit_on_signals`."""
     try:
         replace_closed_streams()
-        terminated = install_termination()
-        if early_signal is not None:
-            signal.raise_signal(early_signal)
-        with ExitStack() as stack:
-            stack.enter_context(hold_interrupts())
-            app(obj=stack.close)
-    except KeyboardInterrupt as interrupt:  # before any command has started
+        app()
+    except KeyboardInterrupt as interrupt:  # outside any command
         code = report_error(interrupt)
-        sys.exit(TERMINATED if terminated() else code)
+        sys.exit(TERMINATED if was_terminated() else code)
     except SystemExit as end:
-        if end.code == INTERRUPTED and terminated():
+        if end.code == INTERRUPTED and was_terminated():
             sys.exit(TERMINATED)
         raise
     finally:
-        # The command has ended: a signal while Python shuts down would only print a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ignore_signals()
         gc.freeze()  # no last scan: the system frees the memory at once
