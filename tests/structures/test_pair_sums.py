@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -140,15 +142,63 @@ def test_a_beam_as_wide_as_the_labels_is_exact(keep_gold):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_narrow_beam_keeps_the_gold_label():
-    bound, source, codes, weights = problem(3, seed=1)
-    found, gradient, _ = evaluate(bound, source, codes, weights, beam=BeamOptions(1))
-    # The gold label is the whole beam: its probability is 1 and the gradient 0.
-    np.testing.assert_allclose(found, 0.0, atol=1e-12)
-    np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
-    other, gradient, _ = evaluate(bound, source, codes, weights, beam=BeamOptions(1, False))
-    assert other.min() < -0.1
-    assert np.abs(gradient).max() > 0.1
+@pytest.mark.parametrize("keep_gold", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_beam_by_enumeration(width, keep_gold):
+    """Paths within the beam, and the gold path."""
+    n_labels, n_outside = 4, 0
+    for seed in range(3):
+        bound, source, codes, weights = problem(n_labels, seed=seed)
+        options = BeamOptions(width, keep_gold)
+        found, gradient, curvature = evaluate(bound, source, codes, weights, beam=options)
+        expected, expected_curvature = np.zeros(gradient.shape), np.zeros(gradient.shape)
+        scores = bound.scores(source, bound.block(0, len(bound.X)))
+        for i, one in enumerate(oracle.sequences_of(scores)):
+            rows = source.rows[slice(*bound.X.offsets[i : i + 2])]
+            gold = tuple(codes[slice(*bound.X.offsets[i : i + 2])])
+            kept = kept_labels(one, width, gold if keep_gold else None)
+            paths = {*itertools.product(*kept), gold}
+            n_outside += len(paths) > np.prod([len(labels) for labels in kept])
+            log_z = np.logaddexp.reduce([oracle.score(one, path) for path in paths])
+            assert found[i] == pytest.approx(oracle.score(one, gold) - log_z, abs=1e-12)
+            cells = np.zeros((rows.size, n_labels, n_labels + 1))  # of each position
+            for path in paths:
+                probability = np.exp(oracle.score(one, path) - log_z)
+                for t, k in enumerate(path):
+                    cells[t, k, path[t - 1] if t else n_labels] += probability
+            for t, row in enumerate(rows):
+                expected[gold[t], row, gold[t - 1] if t else n_labels] += weights[i]
+                expected[:, row] -= weights[i] * cells[t]
+                expected_curvature[:, row] += weights[i] * cells[t] * (1 - cells[t])
+        np.testing.assert_allclose(gradient, expected, atol=1e-12)
+        np.testing.assert_allclose(curvature, expected_curvature, atol=1e-12)
+    assert (n_outside > 0) == (not keep_gold)
+
+
+def kept_labels(scores, width, gold):
+    """Return the labels in the beam at each step, by the sums over all prefixes within the beam."""
+    kept = []
+    for t in range(scores.n_steps):
+        sums = np.full(scores.n_labels, -np.inf)
+        for prefix in itertools.product(*kept, range(scores.n_labels)):
+            steps = range(1, t + 1)
+            total = scores.start[prefix[0]] + sum(scores.unary[u, k] for u, k in enumerate(prefix))
+            total += sum(scores.pairwise[u][prefix[u - 1], prefix[u]] for u in steps)
+            sums[prefix[-1]] = np.logaddexp(sums[prefix[-1]], total)
+        best = set(np.argsort(-sums)[:width].tolist())
+        kept.append(sorted(best | ({int(gold[t])} if gold is not None else set())))
+    return kept
+
+
+@pytest.mark.parametrize("keep_gold", [True, False])
+def test_extreme_scores_with_a_beam(keep_gold):
+    bound, source, codes, weights = problem(4, scale=1e4)
+    options = BeamOptions(2, keep_gold)
+    found, gradient, curvature = evaluate(bound, source, codes, weights, beam=options)
+    assert np.isfinite(found).all()
+    assert (found <= 0).all()
+    assert np.isfinite(gradient).all()
+    assert (curvature >= 0).all()
 
 
 def test_samples_of_weight_zero_add_nothing():

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from seqlab.learning.driver import FitResult, run_fit, unchanged_on_failure
 from seqlab.learning.early_stopping import EarlyStopping, split_off_validation
-from seqlab.learning.monitor import Monitor
+from seqlab.learning.monitor import Monitor, ProgressBar
 from seqlab.learning.progress import FitProgress
 from seqlab.learning.training_data import TrainingData
 from seqlab.utils.lazy import import_on_use
@@ -47,6 +47,7 @@ __all__ = [
     "Monitor",
     "PenalisedObjective",
     "Perceptron",
+    "ProgressBar",
     "StepWeightedLikelihood",
     "SubgradientDescent",
     "TrainingData",

@@ -1,4 +1,4 @@
-"""Monitor: history and progress bar of a fit.
+"""Monitor: history and progress bar of a fit. ProgressBar: that of a number of fits.
 
 A monitor collects the history of a fit (a dict of equal-length lists) and, if ``verbose``, shows a progress
 bar on standard error with the objective and the time left. `record` is called once per iteration.
@@ -118,6 +118,50 @@ class Monitor:
             return ""
         left = round(seconds * (1.0 - self.progress) / self.progress)
         return f"{left // 60}:{left % 60:02d} left"
+
+
+class ProgressBar:
+    """Shows how many of several equal tasks are done, if ``verbose``.
+
+    Parameters
+    ----------
+    title : str
+        Text before the progress bar.
+    total : int
+        Number of tasks.
+    verbose : bool or int
+        Show a progress bar on standard error.
+
+    Examples
+    --------
+    >>> from seqlab.learning import ProgressBar
+    >>> with ProgressBar("columns", 2, verbose=False) as bar:
+    ...     bar.advance()
+    >>> bar.n_done
+    1
+    """
+
+    def __init__(self, title: str, total: int, verbose: bool | int = False) -> None:
+        self.title, self.total, self.n_done = title, total, 0
+        self._bar = _make_bar() if verbose else None
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBar:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task(self.title, total=self.total, note="", left="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, n_tasks: int = 1) -> None:
+        """Count finished tasks."""
+        self.n_done += n_tasks
+        if self._bar is not None:
+            note = f"{self.n_done} of {self.total}"
+            self._bar.update(self._task, completed=self.n_done, note=note)
 
 
 def _make_bar() -> Any:

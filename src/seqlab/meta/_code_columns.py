@@ -13,11 +13,12 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from seqlab.data.sequences import Sequences
-from seqlab.learning import TrainingData
+from seqlab.learning import ProgressBar, TrainingData
 from seqlab.meta._cascade import CascadeWindow, cascade_bits
 from seqlab.meta._code_matrix import Bits
 from seqlab.models.base import BaseLabeler, fit_prepared
 from seqlab.models.chain_labeler import ChainLabeler
+from seqlab.utils.signals import check_signals, has_waiting_signal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,6 +47,7 @@ class ColumnFitter:
     n_jobs : int or None
         Threads, through joblib.
     verbose : int
+        Show a progress bar.
     """
 
     def __init__(
@@ -68,7 +70,8 @@ class ColumnFitter:
         self.seeds, self.seeded = seeds, seeded
         # Threads: kernels release the interpreter lock, and the data are not copied. A joblib backend
         # chosen by the user (processes, Dask) takes precedence over this preference.
-        self.parallel = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)
+        self.parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        self.verbose = verbose
 
     def fit(
         self, data: TrainingData, code: Bits, folds: Sequence[tuple[Ints, Ints]] | None = None
@@ -84,15 +87,40 @@ class ColumnFitter:
             Indices of sequences, for cascade features that are out-of-fold predictions; without them the
             cascade features are predictions for the data on which a column was trained.
         """
+        n_seen = self.window.n_columns
+        title = f"Columns that see {n_seen} others" if n_seen else "Columns"
+        with ProgressBar(title, code.shape[1], self.verbose) as bar:
+            if n_seen == 0:
+                return self._fit_independent(data, code, bar)
+            return self._fit_cascade(data, code, folds, bar)
+
+    def _fit_independent(self, data: TrainingData, code: Bits, bar: ProgressBar) -> list[Any]:
         n_columns = code.shape[1]
-        if self.window.n_columns == 0:
-            bounds = np.linspace(0, n_columns, min(n_columns, MAX_TASKS) + 1).astype(int).tolist()
-            jobs = [
-                delayed(self._fit_range)(data, code, *ends) for ends in itertools.pairwise(bounds)
-            ]
-            return [column for part in self.parallel(jobs) for column in part]
+        bounds = np.linspace(0, n_columns, min(n_columns, MAX_TASKS) + 1).astype(int).tolist()
+        ranges = list(itertools.pairwise(bounds))
+        parts = self.parallel(delayed(self._fit_range)(data, code, *ends) for ends in ranges)
+        columns: list[Any] = []
+        for part, (_, last) in zip(parts, ranges, strict=True):
+            columns += part
+            try:
+                check_signals()
+            except BaseException as error:
+                parts.throw(error)  # joblib drops the tasks that have not begun
+            # The handler of a signal may let training go on.
+            columns += [self._fit_column(data, code, k) for k in range(len(columns), last)]
+            bar.advance(last - bar.n_done)
+        return columns
+
+    def _fit_cascade(
+        self,
+        data: TrainingData,
+        code: Bits,
+        folds: Sequence[tuple[Ints, Ints]] | None,
+        bar: ProgressBar,
+    ) -> list[Any]:
+        n_columns = code.shape[1]
         bits = np.empty((data.X.n_steps, n_columns))
-        columns = []
+        columns: list[Any] = []
         for k in range(n_columns):
             extended = data.with_features(self.window.extend(data.X, bits, k))
             if folds is None:
@@ -108,6 +136,8 @@ class ColumnFitter:
                 for (_, test), part in zip(folds, parts, strict=True):
                     found[_steps_of(data.X.offsets, test)] = part
             bits[:, k] = cascade_bits(found, rounded=self.rounded)
+            check_signals()
+            bar.advance()
         return columns
 
     def _fit_fold(self, data: TrainingData, code: Bits, k: int, train: Ints, test: Ints) -> Floats:
@@ -117,8 +147,13 @@ class ColumnFitter:
         return bit_probabilities(self._fit_column(part, code[rows], k), data.X[test])
 
     def _fit_range(self, data: TrainingData, code: Bits, first: int, last: int) -> list[Any]:
-        """Return the fitted labelers of the columns ``first <= k < last``."""
-        return [self._fit_column(data, code, k) for k in range(first, last)]
+        """Return the fitted labelers of the columns ``first <= k < last``; fewer after an interrupt."""
+        columns = []
+        for k in range(first, last):
+            if has_waiting_signal():
+                break
+            columns.append(self._fit_column(data, code, k))
+        return columns
 
     def _fit_column(self, data: TrainingData, code: Bits, k: int) -> Any:
         """Return the fitted labeler of one column; its only bit if the labels of the data have just one."""

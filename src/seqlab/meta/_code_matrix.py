@@ -10,7 +10,6 @@ and need at least ``log2(L)`` of them.
 from __future__ import annotations
 
 import math
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def make_code(
     if not least <= code_length <= most:
         raise InputError(
             f"code_length={code_length} is not possible for {n_labels} labels: between {least} and {most} "
-            "columns are needed for code words that differ and columns that are not equal or complementary"
+            "columns are possible: code words must differ, and columns must not be equal or complementary"
         )
     if code == "random":
         return random_code(n_labels, code_length, random)
@@ -72,7 +71,8 @@ def make_code(
 
 def random_code(n_labels: int, code_length: int, random: np.random.RandomState) -> Bits:
     """Draw a code without constant, equal or complementary columns and without equal rows."""
-    for draw in count():
+    draw = 0
+    while True:
         if draw < MAX_DRAWS:
             columns = _draw_columns(n_labels, code_length, random)
             # A column and its complement are the same problem: draw which of the two is used.
@@ -82,7 +82,7 @@ def random_code(n_labels: int, code_length: int, random: np.random.RandomState) 
             code = _draw_rows(n_labels, code_length, random)
         if _has_different_rows(code) and _has_different_columns(code):
             return code
-    raise AssertionError  # the loop has no end
+        draw += 1
 
 
 def _draw_rows(n_labels: int, code_length: int, random: np.random.RandomState) -> Bits:

@@ -7,7 +7,7 @@ instead of ``T L^2``. The probabilities p_k(t) of the bits decide the label of a
 
 With independent columns (i-SECOC) a chain sees only transitions between sets of labels, and information is
 lost. In a cascade, c-SECOC(h), a column also sees the predicted bits of the h columns before it at
-neighbouring steps, which brings transitions between labels back.
+neighbouring steps, from which it can learn transitions between labels.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from seqlab.meta._stacking_folds import fold_units, split_folds
 from seqlab.meta._stacking_learners import as_labeler, draw_seed
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin
 from seqlab.models.crf import LinearChainCRF
+from seqlab.utils.threads import effective_n_jobs
 
 Ints = NDArray[np.int64]
 
@@ -49,8 +50,9 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         Labels one bit; ``LinearChainCRF()`` if None. A classifier labels each step on its own
         (`IndependentLabeler`).
     code_length : int or None, default=None
-        Number of columns of the code. None means 200 for a random code, ``10 log2(n_labels)`` for a dense
-        one, but at most as many as there are different columns.
+        Number of columns of the code. None means 200 for a random code and ``10 log2(n_labels)`` for a
+        dense one (Allwein, Schapire & Singer 2000), but at most ``2 ** (n_labels - 1) - 1``: there are no
+        more different columns.
     cascade : int, "all" or "auto", default=0
         Number of earlier columns whose predicted bits a column sees: 0 for independent columns (i-SECOC),
         h for c-SECOC(h). "auto" chooses among ``cascade_candidates`` by the accuracy on a part of the
@@ -78,18 +80,19 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
     temperature : float, default=1.0
         Decoding scores are divided by it before `predict_proba`.
     n_jobs : int, default=None
-        Number of threads, through joblib: for the columns if they are independent, for the candidates of
-        "auto" and for folds; in prediction for blocks of sequences. The result is the same for any number.
+        Number of threads, through joblib: for the columns if they are independent, and for the folds of
+        ``cascade_cv``; in prediction for blocks of sequences. The result is the same for any number.
     random_state : int, RandomState or None, default=None
-        Draws the code and the validation part, breaks ties, and seeds labelers that have no seed of their
-        own.
+        Draws the code and the validation part, breaks ties (see Notes), and seeds labelers that have no
+        seed of their own.
     verbose : int, default=0
-        As for `joblib.Parallel`, on standard error.
+        Show how many columns are fitted, on standard error.
 
     Attributes
     ----------
     estimators_ : list of labelers
-        One per column; their labels are 0 and 1.
+        One per column; their labels are 0 and 1. A column that has only one bit, if there is only one
+        label, is that bit as a float.
     code_ : int8 array of shape (n_labels, n_columns)
         Code words.
     cascade_ : int
@@ -122,7 +125,11 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
     decoding scores, which is not calibrated: with many columns it is too extreme, so raise ``temperature``.
 
     Ties between labels are broken at random: decoding scores contain a term of at most 1e-9, which depends on
-    ``random_state``, the label and the position of the step in its sequence.
+    ``random_state``, the label and the position of the step in its sequence, so that a sequence is labelled
+    in the same way alone and together with others.
+
+    An interrupt takes effect when the columns that are being fitted are finished, and leaves the estimator as
+    it was before `fit`: a code without all its columns is of little use.
 
     References
     ----------
@@ -206,34 +213,38 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         X, y, lengths : see `LinearChainCRF.fit`
             Every label must be known.
         sample_weight : array of shape (n_sequences,) or (n_steps,), optional
-            Passed on to the labelers.
+            Passed on to the labelers. Chain models use the mean weight of the steps of a sequence.
         """
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> None:
+        effective_n_jobs(self.n_jobs)  # an error if it is 0
         random = check_random_state(self.random_state)
         code = make_code(self.code, self.code_length, data.n_labels, random)
         self.tie_seed_ = draw_seed(random)
         fold_seed = draw_seed(random)
-        fitter = self._new_fitter(code.shape[1], random)
+        new_fitter = self._fitter_factory(code.shape[1], random)
         self.validation_scores_: dict[int, float] | None = None
         if self.cascade == "auto":
-            self.validation_scores_ = self._compare_cascades(data, code, fitter, fold_seed)
+            scores = self._compare_cascades(data, code, new_fitter, fold_seed)
+            self.validation_scores_ = scores
             # The first of several best candidates: the shortest cascade that is as good.
-            n_seen = max(self.validation_scores_, key=lambda h: self.validation_scores_[h])  # type: ignore[index]
+            n_seen = max(scores, key=lambda candidate: scores[candidate])
         else:
             n_seen = code.shape[1] if self.cascade == "all" else int(self.cascade)
         self.cascade_ = min(n_seen, max(code.shape[1] - 1, 0))
         _, *sides = CascadeWindow.from_params(self.cascade_, self.window)
         self.window_, self.cascade_values_ = tuple(sides), self.cascade_values
         self.code_ = code
-        self.estimators_ = self._fit_columns(data, code, fitter, self.cascade_, fold_seed)
+        self.estimators_ = self._fit_columns(data, code, new_fitter(self.cascade_), fold_seed)
 
     def _hold_out(self, data: TrainingData) -> TrainingData:
         # The validation part only compares cascades; the columns are fitted on all data.
         return data
 
-    def _new_fitter(self, n_columns: int, random: np.random.RandomState) -> Callable[[int], Any]:
+    def _fitter_factory(
+        self, n_columns: int, random: np.random.RandomState
+    ) -> Callable[[int], ColumnFitter]:
         """Return a function that makes the `ColumnFitter` of a cascade."""
         labeler = LinearChainCRF() if self.estimator is None else as_labeler(self.estimator)
         if labeler.get_params(deep=False).get("ties") == "auto":
@@ -260,22 +271,17 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         return new_fitter
 
     def _fit_columns(
-        self,
-        data: TrainingData,
-        code: Bits,
-        new_fitter: Callable[[int], ColumnFitter],
-        n_seen: int,
-        fold_seed: int,
+        self, data: TrainingData, code: Bits, fitter: ColumnFitter, fold_seed: int
     ) -> list[Any]:
         folds = None
-        if self.cascade_cv is not None and n_seen > 0:
+        if self.cascade_cv is not None and fitter.window.n_columns > 0:
             bounds = fold_units(data.X.offsets, self.cascade_cv, 1)
             # A single sequence is cut into pieces.
             data = data if bounds is data.X.offsets else data.cut(bounds)
             folds = split_folds(
                 len(data.X), self.cascade_cv, data.groups, levels=1, random_state=fold_seed
             )
-        return new_fitter(n_seen).fit(data, code, folds)
+        return fitter.fit(data, code, folds)
 
     def _compare_cascades(
         self,
@@ -288,29 +294,31 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         candidates = sorted(
             {self._candidate(one, code.shape[1]) for one in self.cascade_candidates}
         )
+        if not candidates:
+            raise InputError("cascade='auto' needs at least one of cascade_candidates")
         n_folds = max(2, round(1 / self.validation_fraction))
         data = data.cut(fold_units(data.X.offsets, n_folds, 1))
-        n_sequences = len(data.X)
-        if n_sequences < 2:
+        weighted = np.flatnonzero(data.sequence_weights > 0.0)
+        if weighted.size < 2:
             raise InputError(
-                "cascade='auto' needs at least two sequences, or a sequence of at least "
-                f"{n_folds} steps (n_samples={n_sequences})"
+                "cascade='auto' needs at least two sequences with a positive weight, or a sequence of at "
+                f"least {n_folds} steps (n_samples={weighted.size})"
             )
-        order = np.random.RandomState(seed).permutation(n_sequences)
-        n_held = min(max(round(self.validation_fraction * n_sequences), 1), n_sequences - 1)
-        held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+        order = np.random.RandomState(seed).permutation(weighted)
+        n_held = min(max(round(self.validation_fraction * weighted.size), 1), weighted.size - 1)
+        held = np.sort(order[:n_held])
+        kept = np.setdiff1d(np.arange(len(data.X)), held)
         part, rest = data.part(kept), data.part(held)
         rows = np.searchsorted(data.classes, part.classes)
         gold = np.searchsorted(data.classes, rest.classes)[rest.codes]
+        positions = rest.X.block(0, len(rest.X)).positions
         scores = {}
         for n_seen in candidates:
             fitter = new_fitter(n_seen)
-            columns = self._fit_columns(part, code[rows], new_fitter, n_seen, seed)
+            columns = self._fit_columns(part, code[rows], fitter, seed)
             bits = predict_bits(columns, fitter.window, rest.X, rounded=fitter.rounded)
-            positions = rest.X.block(0, len(rest.X)).positions
-            found = break_ties(
-                score_labels(bits, code, self.decoding), positions, self.tie_seed_
-            ).argmax(axis=1)
+            of_labels = score_labels(bits, code, self.decoding)
+            found = break_ties(of_labels, positions, self.tie_seed_).argmax(axis=1)
             scores[n_seen] = float(np.average(found == gold, weights=rest.step_weights))
         return scores
 
@@ -340,6 +348,9 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
         state_checks.require(self.cascade_values_ in ("bits", "probabilities"), "cascade_values_")
         span = 2 * (window.before + window.after)
         for k, column in enumerate(self.estimators_):
+            if isinstance(column, float):
+                state_checks.require(column in (0.0, 1.0), "estimators_")
+                continue
             found = getattr(column, "n_features_in_", None)
             state_checks.require(found == n_features + span * window.n_seen(k), "estimators_")
             labels = np.asarray(getattr(column, "classes_", BITS))

@@ -19,6 +19,7 @@ from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import ChainScores, Mask, beam, beam_marginals, marginals, viterbi
 from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.learning.boosting import (
+    MIN_GAIN,
     BinnedRows,
     Boosting,
     FeatureTreeGrower,
@@ -34,6 +35,8 @@ from seqlab.structures.chain import ChainStructure, chain_scores
 # Limit of the absolute value of a leaf, before the learning rate. It matters if the curvature of a leaf is
 # almost zero: a rare label that the model already excludes.
 MAX_LEAF_VALUE = 4.0
+# The same with a beam: labels outside of it add no curvature, so that steps of Newton's method are too long.
+MAX_LEAF_VALUE_WITH_BEAM = 1.0
 
 
 def _decodes_exactly(self: BoostedCRF) -> bool:
@@ -65,7 +68,9 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         are many labels. With a beam the model has no `predict_nbest`, `decision_function` and
         `sequence_log_proba`.
     keep_gold : bool, default=True
-        With a beam: whether the gold label always stays in the beam during training.
+        With a beam: whether the gold label of a step is kept too during training, besides ``beam_width``
+        others. If not, and the gold labels of a sequence are not all in the beam, their path is compared
+        with the paths in the beam as a whole.
     leaf_values : {"newton", "least_squares"}, default="newton"
         Whether trees are fitted to gradients divided by second derivatives, or to the gradients
         alone, as in the original algorithm. The latter needs larger learning rates.
@@ -108,7 +113,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
     previous_label_importance_ : float
         Proportion of the total gain that is due to splits on the previous label.
     n_iter_ : int
-        Number of rounds.
+        Number of rounds. The last one adds no trees if no step decreases the objective.
     converged_ : bool
         Whether training stopped before ``max_iter``.
     history_ : dict of str to list
@@ -226,7 +231,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         ----------
         X, y, lengths, X_val, y_val : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,), optional
-            Factor of the log-likelihood of each sequence.
+            Factor of the log-likelihood of each sequence. Of weights per step their mean is used.
         """
         return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
@@ -236,15 +241,16 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         structure = ChainStructure.without_weights(data.X.n_features, data.n_labels)
         bound = structure.bind(data.X, n_jobs=self.n_jobs)
         newton = self.leaf_values == "newton"
+        beam = None
+        if self.beam_width is not None and self.beam_width < data.n_labels:
+            beam = BeamOptions(self.beam_width, self.keep_gold)
         grower, store_rounds = self._new_grower(
             data,
             max_leaf_nodes=self.max_leaf_nodes,
             l2=self.l2_regularization if newton else 0.0,
-            max_value=MAX_LEAF_VALUE,
+            max_value=MAX_LEAF_VALUE if beam is None else MAX_LEAF_VALUE_WITH_BEAM,
+            min_gain=MIN_GAIN * float(data.step_weights.mean()),
         )
-        beam = None
-        if self.beam_width is not None and self.beam_width < data.n_labels:
-            beam = BeamOptions(self.beam_width, self.keep_gold)
         learner = Boosting(
             bound,
             grower,

@@ -231,7 +231,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         ----------
         X, y, lengths, X_val, y_val : see `LinearChainCRF.fit`
         sample_weight : array of shape (n_sequences,), optional
-            Factor of the updates of each sequence.
+            Factor of the updates of each sequence. Of weights per step their mean is used.
         """
         return self._fit(X, y, sample_weight, lengths, X_val, y_val)
 
@@ -240,6 +240,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
             raise InputError("early_update needs a beam: set beam_width")
         if self.keep_gold and self.beam_width is None:
             raise InputError("keep_gold needs a beam: set beam_width")
+        if self.keep_gold and self.beam_width == 1:
+            raise InputError(
+                "keep_gold needs beam_width >= 2: a beam of one would hold the gold label only"
+            )
         if self.early_update and self.keep_gold:
             raise InputError(
                 "with keep_gold the gold labels never fall out of the beam: do not set early_update"

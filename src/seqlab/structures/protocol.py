@@ -81,7 +81,7 @@ class BeamOptions(NamedTuple):
     """Approximate marginals from a beam."""
 
     width: int
-    keep_gold: bool = True  # whether the gold label always stays in the beam
+    keep_gold: bool = True  # whether the gold label is kept too, besides ``width`` others
 
 
 class Marginals(Protocol):
@@ -288,9 +288,7 @@ class BoundStructure(ABC):
         run_blocks(run, len(slots), self.n_jobs)
         return ExpectedFeatures(log_z, parts)
 
-    def pair_marginals(
-        self, scores: Any, codes: Codes, beam: BeamOptions | None = None
-    ) -> PairMarginals:
+    def pair_marginals(self, scores: Any, codes: Codes) -> PairMarginals:
         """Return the marginals of neighbouring labels of a block, for structures with ordered neighbours.
 
         Parameters
@@ -298,8 +296,6 @@ class BoundStructure(ABC):
         scores : as `scores` returns them
         codes : array of shape (n_block_positions,)
             The gold labels.
-        beam : BeamOptions, optional
-            Exact marginals if not given.
         """
         raise NotImplementedError(f"{type(self).__name__} has no marginals of neighbouring labels")
 
@@ -322,12 +318,15 @@ class BoundStructure(ABC):
             Samples of weight 0 add nothing; their log-likelihood is still computed.
         sums : PairSums
         beam : BeamOptions, optional
+            Approximate marginals, for structures that have them.
 
         Returns
         -------
         array of shape (n_samples,)
             Log-likelihood of each sample, not weighted.
         """
+        if beam is not None:
+            raise NotImplementedError(f"{type(self).__name__} has no beam")
         log_likelihood = np.zeros(len(self.X))
         tables = sums.scale, sums.gradient, sums.curvature
         if not source.edges_vary:  # positions are independent in any structure
@@ -341,7 +340,7 @@ class BoundStructure(ABC):
             block = self.X.block(first, last)
             gold, steps = codes[block.steps], block.steps
             try:
-                found = self.pair_marginals(self.scores(source, block), gold, beam)
+                found = self.pair_marginals(self.scores(source, block), gold)
             except PlacedError as error:
                 raise error.shifted(first) from None
             log_likelihood[first:last] = found.log_likelihood

@@ -142,6 +142,11 @@ def check_signals() -> None:
         _replaced[number](number, None)
 
 
+def has_waiting_signal() -> bool:
+    """Return whether a signal waits for `check_signals`; tasks in other threads should then end soon."""
+    return bool(_waiting)
+
+
 def _wait_or_handle(number: int, frame: FrameType | None) -> None:
     if number in _waiting:
         _waiting.remove(number)

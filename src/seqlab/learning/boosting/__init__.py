@@ -3,7 +3,7 @@
 from seqlab.learning.boosting.binned import BinnedRows, Bins
 from seqlab.learning.boosting.boosting import Boosting
 from seqlab.learning.boosting.ensemble import TreeEnsemble
-from seqlab.learning.boosting.growers import FeatureTreeGrower, GrownTrees, TreeGrower
+from seqlab.learning.boosting.growers import MIN_GAIN, FeatureTreeGrower, GrownTrees, TreeGrower
 from seqlab.learning.boosting.languages import (
     DescribedTrees,
     LanguageTreeGrower,
@@ -12,6 +12,7 @@ from seqlab.learning.boosting.languages import (
 )
 
 __all__ = [
+    "MIN_GAIN",
     "BinnedRows",
     "Bins",
     "Boosting",

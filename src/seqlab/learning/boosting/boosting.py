@@ -28,8 +28,9 @@ from seqlab.utils.threads import effective_n_jobs, run_blocks
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-# Halvings of a step before boosting gives up: the trees then point uphill only within rounding errors.
-MAX_HALVINGS = 20
+# Halvings of a step before boosting gives up: enough for any learning rate that makes sense, and for those
+# that do not. Usually the trees then point uphill only within rounding errors.
+MAX_HALVINGS = 60
 # Trees that are grown in one call if there is one thread. With more, an interrupt waits longer.
 LABELS_PER_CALL = 2
 # Rounds that a step with a beam is compared with: with more, a bad step is noticed later.
@@ -116,11 +117,8 @@ class Boosting:
 
     def states(self) -> Iterator[FitState]:
         """Yield a state after each round; its point is the number of rounds."""
-        objective = self._evaluate()
-        if (
-            self.beam is not None
-        ):  # scores are equal, so the beam is arbitrary: take the exact objective
-            objective = float(self._total_weight * np.log(self.bound.n_labels))
+        # All scores are equal, so that a beam would be arbitrary: the first round is exact.
+        objective = self._evaluate(beam=None)
         values = [objective]
         while True:
             trees = self._add_trees()
@@ -132,7 +130,8 @@ class Boosting:
             values.append(objective)
             n_rounds = len(self.rounds)
             earlier = values[max(n_rounds - self._memory, 0)]
-            is_slow = earlier - objective <= self.tol * abs(earlier)
+            # With a beam the objective may also rise, if better labels enter it.
+            is_slow = abs(earlier - objective) <= self.tol * abs(earlier)
             converged = is_slow and n_rounds >= self._memory
             yield FitState(n_rounds, objective, converged=converged, info={"step": step})
 
@@ -142,23 +141,23 @@ class Boosting:
         Returns the step (0 if there is none) and the objective.
         """
         step = self.learning_rate
-        objective = self._evaluate()
+        objective = self._evaluate(self.beam)
         for _ in range(MAX_HALVINGS):
             if objective <= reference:
                 return step, objective
             step *= 0.5
             self._subtract(trees, step)
-            objective = self._evaluate()
+            objective = self._evaluate(self.beam)
         if objective <= reference:
             return step, objective
         self._subtract(trees, step)
         return 0.0, reference
 
-    def _evaluate(self) -> float:
+    def _evaluate(self, beam: BeamOptions | None) -> float:
         """Compute the gradient at the current scores; return the objective."""
         self.sums.clear()
         log_likelihood = self.bound.add_pair_sums(
-            self.scores, self.codes, self.weights, self.sums, beam=self.beam
+            self.scores, self.codes, self.weights, self.sums, beam=beam
         )
         objective = -float((self.weights * log_likelihood).sum())
         if not math.isfinite(objective) and not np.isfinite(log_likelihood).all():

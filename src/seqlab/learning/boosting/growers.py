@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.learning.boosting._kernels.grow import MIN_GAIN
 from seqlab.learning.boosting._kernels.label_trees import add_leaves, grow_trees
 from seqlab.learning.boosting.binned import BinnedRows
 
@@ -104,6 +105,8 @@ class FeatureTreeGrower:
         Minimum curvature of a leaf.
     max_value : float
         Limit of the absolute value of a leaf.
+    min_gain : float
+        Gain that a split needs.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class FeatureTreeGrower:
         l2: float = 0.0,
         min_curvature: float = 0.0,
         max_value: float = np.inf,
+        min_gain: float = MIN_GAIN,
     ) -> None:
         self.rows = rows
         self.row_of_step = rows.row_of_step
@@ -122,7 +126,8 @@ class FeatureTreeGrower:
         lists = rows.list_begin, rows.listed_rows
         of_bins = bins.begin, bins.default, bins.is_categorical
         self._arrays = rows.indptr, rows.entries, *lists, *of_bins
-        self._options = float(l2), float(min_curvature), int(max_leaf_nodes), float(max_value)
+        limits = float(l2), float(min_curvature), int(max_leaf_nodes), float(max_value)
+        self._options = *limits, float(min_gain)
 
     def grow(
         self,

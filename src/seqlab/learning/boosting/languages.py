@@ -111,16 +111,23 @@ class LanguageTreeGrower:
     ----------
     language : TreeLanguage
     max_leaf_nodes : int
-    l2, max_value : float
+    l2, max_value, min_gain : float
         See `FeatureTreeGrower`.
     """
 
     def __init__(
-        self, language: TreeLanguage, *, max_leaf_nodes: int, l2: float, max_value: float
+        self,
+        language: TreeLanguage,
+        *,
+        max_leaf_nodes: int,
+        l2: float,
+        max_value: float,
+        min_gain: float = MIN_GAIN,
     ) -> None:
         self.language = language
         self.row_of_step, self.n_rows = language.row_of_step, language.n_rows
         self.max_leaf_nodes, self.l2, self.max_value = max_leaf_nodes, l2, max_value
+        self.min_gain = min_gain
 
     def grow(
         self,
@@ -150,7 +157,7 @@ class LanguageTreeGrower:
                 break
             for node in nodes[first_new:]:
                 self._find_split(node, gradient, curvature, penalty)
-            best, chosen = MIN_GAIN * scale, None
+            best, chosen = self.min_gain * scale, None
             for node in nodes:
                 if not node.child and node.gain > best:
                     best, chosen = node.gain, node

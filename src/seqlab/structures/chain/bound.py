@@ -14,7 +14,6 @@ from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.inference import (
     ChainScores,
     Mask,
-    beam_pair_marginals,
     conditional_losses,
     expected_transitions,
     pair_marginals,
@@ -282,15 +281,9 @@ class BoundChain(BoundStructure):
         add_block_curvature(self, w, self._blocks_of(chosen), weights, costs, out)
         return out
 
-    def pair_marginals(
-        self, scores: ChainScores, codes: Codes, beam: BeamOptions | None = None
-    ) -> PairMarginals:
+    def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:
         """Return the pair marginals of a block and the log-likelihood of its labels."""
-        if beam is None:
-            log_z, node, pair = pair_marginals(scores)
-        else:
-            gold = codes if beam.keep_gold else None
-            log_z, node, pair = beam_pair_marginals(scores, beam.width, gold)
+        log_z, node, pair = pair_marginals(scores)
         return PairMarginals(path_scores(scores, codes) - log_z, node, pair)
 
     def add_pair_sums(
@@ -302,16 +295,17 @@ class BoundChain(BoundStructure):
         *,
         beam: BeamOptions | None = None,
     ) -> Floats:
-        """Add the gradient with respect to a table of scores, in fused passes if it is exact."""
-        exact = beam is None or beam.width >= self.n_labels
-        if exact and source.edges_vary:
-            # Imported here because only boosting needs it, and its kernels take time to import.
-            from seqlab.structures.chain.pair_passes import add_pair_sums
+        """Add the gradient with respect to a table of scores, in fused passes."""
+        if not source.edges_vary:
+            return super().add_pair_sums(source, codes, weights, sums)
+        # Imported here because only boosting needs it, and its kernels take time to import.
+        from seqlab.structures.chain.pair_passes import add_beam_pair_sums, add_pair_sums
 
-            found = add_pair_sums(self.X, source, codes, weights, sums, self.n_jobs)
-            if found is not None:
-                return found
-        return super().add_pair_sums(source, codes, weights, sums, beam=None if exact else beam)
+        data = self.X, source, codes, weights, sums
+        if beam is not None and beam.width < self.n_labels:
+            return add_beam_pair_sums(*data, beam, self.n_jobs)
+        found = add_pair_sums(*data, self.n_jobs)
+        return super().add_pair_sums(*data[1:]) if found is None else found
 
     def squared_scales(self) -> Floats | None:
         """Return the mean square of the stored values of each weight's feature; None if all are 1."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
+from seqlab.structures.chain._kernels.beam_pairs import add_beam_sums, run_beam
 from seqlab.structures.chain._kernels.label_pairs import (
     add_label_sums,
     largest_scores,
@@ -15,6 +16,7 @@ from seqlab.structures.chain._kernels.label_pairs import (
 )
 from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums
 from seqlab.structures.pair_sums import PairSums, RowScores
+from seqlab.structures.protocol import BeamOptions
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
@@ -22,6 +24,8 @@ Codes = NDArray[np.int64]
 
 # Doubles of exponentials that a block may hold: half a megabyte, which fits in an L2 cache.
 BLOCK_DOUBLES = 65_536
+# Exponentials of a block with a beam: some milliseconds.
+BEAM_WORK = 1_000_000
 
 
 def add_pair_sums(
@@ -63,6 +67,44 @@ def add_pair_sums(
             add_label_sums(
                 exps, alpha, right, codes[steps], rows[steps], weights[samples], offsets,
                 sums.scale, sums.gradient, sums.curvature,
+            )  # fmt: skip
+
+    run_blocks(run, len(bounds) - 1, n_jobs)
+    return log_likelihood
+
+
+def add_beam_pair_sums(
+    X: Sequences,
+    source: RowScores,
+    codes: Codes,
+    weights: Floats,
+    sums: PairSums,
+    beam: BeamOptions,
+    n_jobs: int | None,
+) -> Floats:
+    """Add the sums over the labels in a beam; see `BoundStructure.add_pair_sums`."""
+    node, pair, rows = source.node, source.pair, source.rows
+    log_likelihood, gold_share = np.empty((2, len(X)))
+    lock, size = Lock(), beam.width + 1
+    bounds = block_bounds(
+        X.offsets, source.n_labels * size, block_work=BEAM_WORK, max_blocks=max(len(X), 1)
+    ).tolist()
+
+    def run(b: int) -> None:
+        block = X.block(bounds[b], bounds[b + 1])
+        steps, samples = block.steps, slice(block.first, block.last)
+        gold, of_steps, offsets = codes[steps], rows[steps], block.offsets.copy()
+        kept = np.empty((block.n_steps, size), dtype=np.int64)
+        n_kept = np.empty(block.n_steps, dtype=np.int64)
+        probability = np.empty((block.n_steps, size, size))
+        run_beam(
+            node, pair, gold, of_steps, offsets, beam.width, beam.keep_gold, kept, n_kept,
+            probability, log_likelihood[samples], gold_share[samples],
+        )  # fmt: skip
+        with lock:
+            add_beam_sums(
+                gold, of_steps, weights[samples], offsets, kept, n_kept, probability,
+                gold_share[samples], sums.scale, sums.gradient, sums.curvature,
             )  # fmt: skip
 
     run_blocks(run, len(bounds) - 1, n_jobs)

@@ -34,7 +34,7 @@ from seqlab.learning.boosting._kernels.splits import (
     sort_by_mean,
 )
 
-# Gain that a split needs, in units of the log-likelihood: less is rounding error.
+# Gain that a split needs, in units of the log-likelihood of a step of average weight: less is rounding error.
 MIN_GAIN = 1e-7
 
 
@@ -139,6 +139,7 @@ def grow_tree(
     min_curvature: float,
     max_leaf_nodes: int,
     max_value: float,
+    min_gain: float,
 ) -> tuple[Ints32, Ints32, Ints32, Bools, Bools, Floats, Floats, Ints32, Ints, Ints]:
     """Grow one tree.
 
@@ -157,6 +158,8 @@ def grow_tree(
     max_leaf_nodes : int
     max_value : float
         Limit of the absolute value of a leaf.
+    min_gain : float
+        Gain that a split needs.
 
     Returns
     -------
@@ -176,7 +179,7 @@ def grow_tree(
     max_leaf_nodes = largest_number_of_leaves(max_leaf_nodes, n_rows, n_columns)
     max_nodes = 2 * max_leaf_nodes - 1
     penalty, min_h = l2 * scale, max(min_curvature * scale, 1.0)
-    least_gain = MIN_GAIN * scale
+    least_gain = min_gain * scale
 
     n_most, widest = most_categories(bin_begin, is_categorical), 1
     for f in range(n_features):

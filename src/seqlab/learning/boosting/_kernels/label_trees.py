@@ -67,6 +67,7 @@ def grow_trees(
     min_curvature: float,
     max_leaf_nodes: int,
     max_value: float,
+    min_gain: float,
     factor: float,
     node: Floats,
     pair: Floats,
@@ -76,7 +77,7 @@ def grow_trees(
     Parameters
     ----------
     gradient, curvature : int64 arrays of shape (n_trees, n_rows, n_columns)
-    scale, indptr, entries, ..., max_leaf_nodes, max_value
+    scale, indptr, entries, ..., max_value, min_gain
         See `grow_tree`.
     factor, node, pair
         See `add_leaves`.
@@ -103,6 +104,7 @@ def grow_trees(
         tree = grow_tree(
             gradient[k], curvature[k], scale, indptr, entries, list_begin, listed_rows, bin_begin,
             default_bin, is_categorical, l2, min_curvature, max_leaf_nodes, max_value,
+            min_gain,
         )  # fmt: skip
         own_rows = tree[7]
         a, b = offsets[k], offsets[k] + tree[0].size

@@ -80,7 +80,7 @@ def add_columns(
 @njit(nogil=True, cache=True)
 def score_of(g: float, h: float, l2: float) -> float:
     """Return twice the decrease of the quadratic model that the best constant gives."""
-    return g * g / (h + l2)
+    return g * g / (h + l2) if h + l2 > 0.0 else 0.0
 
 
 @njit(nogil=True, cache=True)
