@@ -27,6 +27,7 @@ from seqlab.meta._code_columns import predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels
 from seqlab.meta._code_matrix import check_code, make_code, row_distances
 from seqlab.meta._packed_columns import PackedColumns
+from seqlab.meta._packed_trees import PackedTreeColumns
 
 
 def draw_code(code, length, n_labels, seed=0):
@@ -361,7 +362,14 @@ def test_too_many_labels_for_an_exhaustive_code():
     ],
 )
 @pytest.mark.parametrize(
-    "base", [StructuredPerceptron(max_iter=3, temperature=4.0), LinearChainCRF()]
+    "base",
+    [
+        StructuredPerceptron(max_iter=3, temperature=4.0),
+        LinearChainCRF(),
+        BoostedCRF(max_iter=4, max_leaf_nodes=12),
+        BoostedCRF(max_iter=2, order=0),
+        BoostedCRF(max_iter=2, categorical_features=[0, 5]),
+    ],
 )
 def test_packed_columns_equal_the_predictions_of_the_columns(base, options, sparse):
     X, y = hmm_data(20)
@@ -372,7 +380,8 @@ def test_packed_columns_equal_the_predictions_of_the_columns(base, options, spar
     window = CascadeWindow.from_params(model.cascade_, model.window)
     rounded = model.cascade_values == "bits"
     sequences = Sequences.from_list(X)
-    packed = PackedColumns.from_columns(model.estimators_, window, 6)
+    kind = PackedTreeColumns if isinstance(base, BoostedCRF) else PackedColumns
+    packed = kind.from_columns(model.estimators_, window, 6)
     wanted = predict_bits(model.estimators_, window, sequences, rounded=rounded)
     np.testing.assert_allclose(
         packed.predict_bits(sequences, rounded=rounded), wanted, rtol=1e-9, atol=1e-12

@@ -4,7 +4,7 @@ Column k of c-SECOC(h) sees, besides the features of X, the bits of columns k-1,
 for the steps around a step, but not for the step itself. A bit has two features: the probability that it is
 1, and that it is 0. Predicted bits are rounded by default, so that one of the two features is 1 and is the
 only one that is stored: sparse binary features stay sparse and binary. Both are 0 outside the sequence, and
-if the probability of a rounded bit is exactly 1/2.
+if the probability of a rounded bit is 1/2.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 # Steps of a window: every one of them has features of its own.
 MAX_STEPS = 10_000
+# Probabilities that are as near to 1/2 are not rounded to a bit: the difference may be a rounding error.
+TIE_WIDTH = 1e-9
+# Probabilities are multiples of 1 / PRECISION, so that trees do not split between two results of rounding.
+PRECISION = 1e9
 
 
 class CascadeWindow(NamedTuple):
@@ -98,8 +102,9 @@ class CascadeWindow(NamedTuple):
 def cascade_bits(probabilities: Floats, *, rounded: bool) -> Floats:
     """Return bits as the cascade features of later columns use them; NaN for a bit that is not known."""
     if not rounded:
-        return probabilities
-    return np.where(probabilities == 0.5, np.nan, (probabilities > 0.5).astype(np.float64))
+        return np.rint(probabilities * PRECISION) / PRECISION
+    is_tie = np.abs(probabilities - 0.5) <= TIE_WIDTH
+    return np.where(is_tie, np.nan, (probabilities > 0.5).astype(np.float64))
 
 
 @njit(nogil=True, cache=True)

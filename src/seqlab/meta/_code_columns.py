@@ -175,12 +175,10 @@ def predict_bits(
     columns: Sequence[Any], window: CascadeWindow, X: Sequences, *, rounded: bool
 ) -> Floats:
     """Return the probability that each bit is 1, shape (n_steps, n_columns)."""
-    found = np.empty((X.n_steps, len(columns)))
-    bits = found if window.n_columns == 0 or not rounded else np.empty_like(found)
+    found, bits = np.empty((2, X.n_steps, len(columns)))
     for k, column in enumerate(columns):
         found[:, k] = bit_probabilities(column, window.extend(X, bits, k))
-        if bits is not found:
-            bits[:, k] = cascade_bits(found[:, k], rounded=True)
+        bits[:, k] = cascade_bits(found[:, k], rounded=rounded)
     return found
 
 

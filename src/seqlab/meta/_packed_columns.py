@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
-from seqlab.meta._cascade import CascadeWindow
+from seqlab.meta._cascade import PRECISION, TIE_WIDTH, CascadeWindow
 from seqlab.models.linear_chain import LinearChainLabeler
 from seqlab.structures.chain import ChainWeights
 from seqlab.utils.linalg import matmul
@@ -92,7 +92,7 @@ class PackedColumns:
 
 
 @njit(nogil=True, cache=True)
-def _log_add(a: float, b: float) -> float:
+def log_add(a: float, b: float) -> float:
     """Return ``log(e^a + e^b)``."""
     high, low = (a, b) if a > b else (b, a)
     return high + np.log1p(np.exp(low - high))
@@ -128,9 +128,11 @@ def _predict_all(
                     for t in range(max(first, first - shift), min(last, last - shift)):
                         p = out[t + shift, earlier]
                         if rounded:
-                            if p == 0.5:
+                            if abs(p - 0.5) <= TIE_WIDTH:
                                 continue
                             p = 1.0 if p > 0.5 else 0.0
+                        else:
+                            p = np.rint(p * PRECISION) / PRECISION
                         one, zero = cascade[k, place], cascade[k, place + 1]
                         scores[t, k] += p * one + (1.0 - p) * zero
                     place += 2
@@ -141,15 +143,14 @@ def _predict_all(
             out[first, k] = odds
             for t in range(first + 1, last):
                 odds = scores[t, k] + (
-                    _log_add(move[0, 1], odds + move[1, 1])
-                    - _log_add(move[0, 0], odds + move[1, 0])
+                    log_add(move[0, 1], odds + move[1, 1]) - log_add(move[0, 0], odds + move[1, 0])
                 )
                 out[t, k] = odds
             evidence = 0.0
             for t in range(last - 1, first - 1, -1):
                 if t < last - 1:
                     later = scores[t + 1, k] + evidence
-                    evidence = _log_add(move[1, 0], move[1, 1] + later) - _log_add(
+                    evidence = log_add(move[1, 0], move[1, 1] + later) - log_add(
                         move[0, 0], move[0, 1] + later
                     )
                 out[t, k] = 1.0 / (1.0 + np.exp(-(out[t, k] + evidence)))

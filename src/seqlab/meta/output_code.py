@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from seqlab.meta._code_columns import BITS, ColumnFitter, predict_bits
 from seqlab.meta._code_decoding import break_ties, score_labels, softmax
 from seqlab.meta._code_matrix import Bits, make_code
 from seqlab.meta._packed_columns import PackedColumns
+from seqlab.meta._packed_trees import PackedTreeColumns
 from seqlab.meta._stacking_folds import fold_units, split_folds
 from seqlab.meta._stacking_learners import as_labeler, draw_seed
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin
@@ -39,6 +41,8 @@ from seqlab.models.crf import LinearChainCRF
 from seqlab.utils.threads import effective_n_jobs
 
 Ints = NDArray[np.int64]
+# Packed columns of models in memory; model files and copies do not have them.
+_packed_trees: WeakKeyDictionary[SequentialOutputCode, PackedTreeColumns] = WeakKeyDictionary()
 
 
 class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
@@ -356,11 +360,19 @@ class SequentialOutputCode(ProbabilisticChainMixin, ChainLabeler):
             labels = np.asarray(getattr(column, "classes_", BITS))
             state_checks.require(labels.tolist() == BITS.tolist(), "estimators_")
 
-    def _prepare_scoring(self, X: Sequences) -> PackedColumns | None:
+    def _prepare_scoring(self, X: Sequences) -> PackedColumns | PackedTreeColumns | None:
         window = CascadeWindow(self.cascade_, *self.window_)
-        return PackedColumns.from_columns(self.estimators_, window, self.n_features_in_)
+        columns, n_features = self.estimators_, self.n_features_in_
+        # Trees are many more numbers than the features of a sequence: pack them once.
+        packed = _packed_trees.get(self)
+        if packed is None or packed.window != window or not packed.holds(columns):
+            packed = PackedTreeColumns.from_columns(columns, window, n_features)
+            if packed is None:
+                return PackedColumns.from_columns(columns, window, n_features)
+            _packed_trees[self] = packed
+        return packed
 
-    def _block_scores(self, block: SequenceBlock, prepared: PackedColumns | None) -> ChainScores:
+    def _block_scores(self, block: SequenceBlock, prepared: Any) -> ChainScores:
         X, n_labels = block.parent[block.first : block.last], self.classes_.size
         rounded = self.cascade_values_ == "bits"
         if prepared is not None:
