@@ -137,6 +137,16 @@ def test_mode_of_an_existing_file_is_kept(run, files, model, tmp_path):
         assert output.stat().st_size
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_an_open_file_that_cannot_be_written_is_refused_before_training(run, files):
+    with open(files / "train.conll", "rb") as file:
+        number = file.fileno()
+        for output in (f"/dev/fd/{number}", "/dev/fd/987654"):
+            result = train(run, files, output)
+            assert result.exit_code == 2
+            assert result.stderr == f"seqlab: {output}: is not open for writing\n"
+
+
 @pytest.fixture
 def other(tmp_path, monkeypatch):
     """The folder in which a model is saved that cannot be written to its target."""

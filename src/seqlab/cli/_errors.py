@@ -189,7 +189,9 @@ def check_output(path: Path) -> None:
     folder = path.parent
     if path.is_dir():
         raise CommandError(f"{path}: is a folder")
-    if find_descriptor(path) is not None:  # /dev/stdout, whatever it leads to
+    descriptor = find_descriptor(path)
+    if descriptor is not None:  # /dev/stdout, whatever it leads to
+        _check_open_file(path, descriptor)
         return
     if not folder.is_dir():
         raise CommandError(f"{path}: the folder {folder} does not exist")
@@ -218,6 +220,13 @@ def naming_output(path: Path | None) -> Iterator[None]:
             if named.startswith(hidden) or (not named and error.errno in _NO_SPACE):
                 error.filename = str(path)
         raise
+
+
+def _check_open_file(path: Path, descriptor: int) -> None:
+    try:
+        os.write(descriptor, b"")  # fails if it is not open for writing
+    except OSError as error:
+        raise CommandError(f"{path}: is not open for writing") from error
 
 
 def _check_new_file(path: Path) -> None:
