@@ -23,6 +23,10 @@ def count_trailing_zeros(word):
     return len(bin(word)) - len(bin(word).rstrip("0"))
 
 
+def count_ones(word):
+    return bin(word).count("1")
+
+
 def load_word(data, index):
     return int.from_bytes(data[index : index + 8].tobytes(), "little")
 

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from seqlab.data import InputError
 from seqlab.kernels import GramMatrix, default_gamma, make_kernel, merge_equal_rows
+from seqlab.kernels.binary_rows import pack_binary
 
 
 @pytest.fixture
@@ -56,6 +57,36 @@ def test_entries_do_not_depend_on_the_block_and_are_symmetric(name):
         assert np.array_equal(bound.rows(rows[first:last]), whole[first:last])
 
 
+@pytest.mark.parametrize("n_columns", [1, 63, 64, 65, 130])
+def test_products_of_binary_rows_are_exactly_those_of_a_matrix_product(n_columns):
+    rows = (np.random.default_rng(n_columns).random((600, n_columns)) < 0.4).astype(float)
+    bound = make_kernel("linear").bind(rows)
+    assert np.array_equal(bound.rows(rows[:5]), rows[:5] @ rows.T)
+    assert bound.best_n_rows <= 256
+    other = rows[:5] * 2.0  # not binary
+    assert np.array_equal(bound.rows(other), other @ rows.T)
+    assert np.array_equal(bound.rows(sp.csr_matrix(rows[:5])), rows[:5] @ rows.T)
+
+
+@pytest.mark.parametrize("name", ["poly", "rbf"])
+def test_kernels_of_binary_rows_equal_those_of_scikit_learn(name):
+    rows = (np.random.default_rng(0).random((20, 70)) < 0.4).astype(float)
+    expected = {
+        "poly": polynomial_kernel(rows, degree=3, gamma=0.5, coef0=2.0),
+        "rbf": rbf_kernel(rows, gamma=0.5),
+    }
+    kernel = make_kernel(name, degree=3, gamma=0.5, coef0=2.0)
+    np.testing.assert_allclose(kernel.bind(rows).rows(rows), expected[name], rtol=1e-12)
+
+
+def test_only_zeros_and_ones_are_packed():
+    assert pack_binary(np.array([[0.0, 1.0], [1.0, 0.5]])) is None
+    assert pack_binary(np.array([[0.0, np.nan]])) is None
+    assert pack_binary(np.array([[0.0, -1.0]])) is None
+    assert pack_binary(np.array([[-0.0, 1.0]])).tolist() == [[2]]
+    assert pack_binary(np.zeros((3, 0))).shape == (3, 0)
+
+
 def test_default_gamma_is_the_scale_of_scikit_learn(rows):
     assert default_gamma("rbf", rows) == pytest.approx(1 / (5 * rows.var()))
     assert default_gamma("rbf", sp.csr_matrix(rows)) == pytest.approx(1 / (5 * rows.var()))
@@ -92,6 +123,8 @@ def test_rows_on_demand_equal_the_complete_matrix():
 
 
 def test_memory_is_estimated_before_it_is_allocated():
+    with pytest.raises(InputError, match=r"needs 0.32 MB, and at least 0.32 MB for single rows"):
+        GramMatrix(make_kernel("linear"), np.zeros((200, 3)), max_bytes=5e4)
     inputs = sp.csr_matrix((200_000, 3))  # the matrix would take 320 GB
     with pytest.raises(InputError, match=r"needs 320,000 MB, and at least 410 MB .* cache_size"):
         GramMatrix(make_kernel("linear"), inputs, max_bytes=1e8)

@@ -78,6 +78,11 @@ def test_count_trailing_zeros(word):
     assert found == simd_oracle.count_trailing_zeros(word)
 
 
+@pytest.mark.parametrize("word", [0, 1, 6, 1 << 40, (1 << 64) - 1])
+def test_count_ones(word):
+    assert compiled("count_ones")(np.uint64(word)) == simd_oracle.count_ones(word)
+
+
 @pytest.mark.parametrize("index", [0, 1, 5, 8])
 def test_load_word(index):
     data = np.arange(200, 216).astype(np.uint8)

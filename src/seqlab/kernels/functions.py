@@ -10,6 +10,7 @@ of a window.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.kernels._kernels import polynomial_in_place
+from seqlab.kernels.binary_rows import multiply_binary, pack_binary
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
@@ -26,6 +28,10 @@ Matrix = Any  # array or CSR matrix
 # Entries up to which sparse rows are made dense (128 MB): products of dense rows are faster unless almost
 # all entries are zero, and sparse and dense data then give identical values.
 MAX_DENSE = 1 << 24
+# Rows computed at a time: enough for fast products, few enough for temporary arrays of some 10 MB.
+BLOCK_ROWS = 256
+# Entries of a block of rows that stays in the L2 cache.
+MAX_CACHED = 1 << 18
 
 
 class BoundKernel(Protocol):
@@ -61,7 +67,7 @@ class LinearKernel(_StepKernel):
 
     def bind(self, B: Matrix) -> BoundKernel:
         """Fix the right-hand rows."""
-        return _BoundProducts(B, lambda products, *_: products)
+        return _BoundProducts(B, lambda squares: squares, lambda products, *_: products)
 
 
 class PolynomialKernel(_StepKernel):
@@ -82,19 +88,17 @@ class PolynomialKernel(_StepKernel):
 
     def bind(self, B: Matrix) -> BoundKernel:
         """Fix the right-hand rows."""
-        return _BoundProducts(B, self._values)
+        return _BoundProducts(B, self._scale, self._values)
 
-    def _values(self, products: Floats, squares_a: Floats, squares_b: Floats) -> Floats:
-        if self.normalize:
-            left, right = self._scale(squares_a), self._scale(squares_b)
-        else:
-            left, right = np.ones(squares_a.size), np.ones(squares_b.size)
+    def _values(self, products: Floats, left: Floats, right: Floats) -> Floats:
         polynomial_in_place(
             products, self.degree, float(self.coef0), float(self.gamma), left, right
         )
         return products
 
     def _scale(self, squares: Floats) -> Floats:
+        if not self.normalize:
+            return np.ones(squares.size)
         own = _power(self.gamma * squares + self.coef0, self.degree)
         return np.where(own > 0.0, 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0)), 0.0)
 
@@ -112,7 +116,7 @@ class RBFKernel(_StepKernel):
 
     def bind(self, B: Matrix) -> BoundKernel:
         """Fix the right-hand rows."""
-        return _BoundProducts(B, self._values)
+        return _BoundProducts(B, lambda squares: squares, self._values, is_centered=True)
 
     def _values(self, products: Floats, squares_a: Floats, squares_b: Floats) -> Floats:
         # The squares are added first, so that the result is symmetric bit for bit.
@@ -151,22 +155,64 @@ class PrecomputedKernel(_StepKernel):
 
 
 class _BoundProducts:
-    """Kernels that depend on inner products and squared norms alone."""
+    """Kernels that depend on inner products and squared norms alone.
 
-    def __init__(self, B: Matrix, values: Callable[..., Floats]) -> None:
-        self._values = values
+    Parameters
+    ----------
+    B : array or CSR matrix
+    scale : function
+        Takes the squared norms of rows; returns what ``values`` needs to know about them.
+    values : function
+        ``values(products, scale_a, scale_b)`` returns the kernel; it may overwrite the products.
+    is_centered : bool, default=False
+        Subtract the mean of B from all rows, if they are dense: distances of rows far from the origin, such
+        as time stamps, would be lost in the rounding errors of products.
+    """
+
+    def __init__(
+        self,
+        B: Matrix,
+        scale: Callable[[Floats], Floats],
+        values: Callable[..., Floats],
+        *,
+        is_centered: bool = False,
+    ) -> None:
+        self._scale, self._values = scale, values
         if sp.issparse(B) and B.shape[0] * B.shape[1] <= MAX_DENSE:
             B = B.toarray()
-        self._transposed = B.T.tocsr() if sp.issparse(B) else np.ascontiguousarray(B.T)
-        self._squares = _squared_norms(B)
+        packed = None if sp.issparse(B) else pack_binary(B)
+        self._bits = None if packed is None else np.ascontiguousarray(packed.T)
+        self._center: Floats | None = None
+        if is_centered and packed is None and not sp.issparse(B) and B.shape[0]:
+            self._center = B.mean(axis=0)
+            B = B - self._center
+        self._fixed = B
+        self._fixed_scale = scale(_squared_norms(B))
+
+    @property
+    def best_n_rows(self) -> int:
+        """Number of rows for which `rows` is fastest: what it computes stays in the L2 cache, or B does."""
+        n = max(self._fixed.shape[0], 1)
+        return BLOCK_ROWS if self._bits is None else min(max(MAX_CACHED // n, 1), BLOCK_ROWS)
+
+    @cached_property
+    def _transposed(self) -> Matrix:
+        B = self._fixed
+        return B.T.tocsr() if sp.issparse(B) else np.ascontiguousarray(B.T)
 
     def rows(self, A: Matrix) -> Floats:
-        if sp.issparse(self._transposed):
-            products = (sp.csr_matrix(A) @ self._transposed).toarray()
+        if sp.issparse(self._fixed):
+            products: Floats = (sp.csr_matrix(A) @ self._transposed).toarray()
+            return self._values(products, self._scale(_squared_norms(A)), self._fixed_scale)
+        dense = np.ascontiguousarray(A.toarray() if sp.issparse(A) else A)
+        packed = None if self._bits is None else pack_binary(dense)
+        if packed is None or self._bits is None:
+            dense = dense if self._center is None else dense - self._center
+            products, squares = matmul(dense, self._transposed), _squared_norms(dense)
         else:
-            dense = A.toarray() if sp.issparse(A) else A
-            products = matmul(np.ascontiguousarray(dense), self._transposed)
-        return self._values(products, _squared_norms(A), self._squares)
+            products, squares = np.empty((dense.shape[0], self._bits.shape[1])), dense.sum(axis=1)
+            multiply_binary(packed, self._bits, products)
+        return self._values(products, self._scale(squares), self._fixed_scale)
 
 
 class _BoundFunction:
@@ -225,10 +271,13 @@ def default_gamma(kernel: str | Callable[..., Any], X: Matrix) -> float:
     """Return ``gamma`` for data X: ``1 / (n_features * variance of X)`` for "rbf", else 1."""
     if kernel != "rbf":
         return 1.0
-    n_entries = X.shape[0] * X.shape[1]
-    mean = float(X.sum()) / n_entries
-    squares = float((X.data**2).sum() if sp.issparse(X) else (X**2).sum()) / n_entries
-    variance = squares - mean * mean
+    if sp.issparse(X):
+        n_entries = X.shape[0] * X.shape[1]
+        mean = float(X.sum()) / n_entries
+        n_zeros = n_entries - X.data.size
+        variance = float(((X.data - mean) ** 2).sum() + n_zeros * mean**2) / n_entries
+    else:
+        variance = float(X.var())
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 

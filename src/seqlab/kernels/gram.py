@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
-from seqlab.kernels.functions import Kernel
+from seqlab.kernels.functions import BLOCK_ROWS, Kernel
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]
-# Rows computed at a time: enough for fast products, few enough for temporary arrays of some 10 MB.
-BLOCK_ROWS = 256
-# Relative difference of k(a, b) and k(b, a) above which a kernel counts as not symmetric.
+# Relative difference of k(a, b) and k(b, a) above which a kernel counts as not symmetric, and share of the
+# largest eigenvalue below which a negative one is rounding error.
 ASYMMETRY = 1e-6
 
 
@@ -52,12 +51,13 @@ class GramMatrix:
         self.n_inputs = n = int(inputs.shape[0])
         self._inputs = inputs
         self._bound = kernel.bind(inputs)
+        self._n_rows = int(getattr(self._bound, "best_n_rows", BLOCK_ROWS))
         self.is_complete = 8.0 * n * n <= max_bytes
         n_stored = n if self.is_complete else int(max_bytes // (8 * max(n, 1)))
         if n_stored < min(n, BLOCK_ROWS):
             raise InputError(
-                f"the kernel matrix of {n:,} distinct steps needs {8e-6 * n * n:,.0f} MB, and at least "
-                f"{8e-6 * n * min(n, BLOCK_ROWS):,.0f} MB for single rows: raise cache_size"
+                f"the kernel matrix of {n:,} distinct steps needs {_megabytes(n * n)}, and at least "
+                f"{_megabytes(n * min(n, BLOCK_ROWS))} for single rows: raise cache_size"
             )
         self.stored = np.empty((n_stored, n))
         self.row_of = np.full(n, -1, dtype=np.int64)
@@ -65,8 +65,8 @@ class GramMatrix:
         self._last_used = np.zeros(n_stored, dtype=np.int64)
         self._clock = 0
         if self.is_complete:
-            for first in range(0, n, BLOCK_ROWS):
-                last = min(first + BLOCK_ROWS, n)
+            for first in range(0, n, self._n_rows):
+                last = min(first + self._n_rows, n)
                 self.stored[first:last] = self._compute(np.arange(first, last))
             self.row_of[:] = np.arange(n)
         if check_symmetry:
@@ -78,9 +78,9 @@ class GramMatrix:
             return
         wanted = np.unique(inputs)
         if wanted.size > self.stored.shape[0]:
-            needed = 8e-6 * wanted.size * self.n_inputs
+            needed = _megabytes(wanted.size * self.n_inputs)
             raise InputError(
-                f"a sequence with {wanted.size:,} distinct steps needs {needed:,.0f} MB of the kernel "
+                f"a sequence with {wanted.size:,} distinct steps needs {needed} of the kernel "
                 "matrix: raise cache_size"
             )
         self._clock += 1
@@ -89,8 +89,9 @@ class GramMatrix:
         missing = wanted[present < 0]
         # The clock of the wanted rows is the largest, so that they are never replaced.
         oldest = np.argsort(self._last_used, kind="stable")[: missing.size]
-        for first in range(0, missing.size, BLOCK_ROWS):
-            some, slots = missing[first : first + BLOCK_ROWS], oldest[first : first + BLOCK_ROWS]
+        for first in range(0, missing.size, self._n_rows):
+            last = first + self._n_rows
+            some, slots = missing[first:last], oldest[first:last]
             replaced = self._owner[slots]
             self.row_of[replaced[replaced >= 0]] = -1
             self.stored[slots] = self._compute(some)
@@ -121,7 +122,7 @@ class GramMatrix:
         return rows
 
     def _check_symmetry(self) -> None:
-        """Raise an error if the matrix, or its first block if it is not stored, is not symmetric."""
+        """Raise an error if the matrix, or its first block if it is not stored, is not of a kernel."""
         n = self.n_inputs if self.is_complete else min(self.n_inputs, BLOCK_ROWS)
         square = self.stored[:n, :n] if self.is_complete else self._compute(np.arange(n))[:, :n]
         scale = np.abs(np.diagonal(square)).max(initial=0.0)
@@ -135,9 +136,26 @@ class GramMatrix:
                     f"the kernel is not symmetric: k(a, b) = {square[i, j]:.6g} but k(b, a) = "
                     f"{square[j, i]:.6g} for the distinct steps a = {i} and b = {j}"
                 )
+        self._check_eigenvalues(square)
+
+    def _check_eigenvalues(self, square: Floats) -> None:
+        """Raise an error if the matrix of some inputs is not positive semidefinite."""
         if (np.diagonal(square) < 0.0).any():
             i = int(np.argmax(np.diagonal(square) < 0.0))
             raise InputError(
                 f"the kernel is not positive semidefinite: k(a, a) = {square[i, i]:.6g} for the distinct "
                 f"step {i}"
             )
+        some = np.unique(np.linspace(0, len(square) - 1, BLOCK_ROWS).astype(np.int64))
+        values = np.linalg.eigvalsh(square[np.ix_(some, some)])
+        if values[0] < -ASYMMETRY * values[-1]:
+            raise InputError(
+                f"the kernel is not positive semidefinite: the matrix of {some.size} distinct steps has the "
+                f"eigenvalues {values[0]:.3g} to {values[-1]:.3g}"
+            )
+
+
+def _megabytes(n_entries: int) -> str:
+    """Return the memory of so many numbers as text."""
+    size = 8e-6 * n_entries
+    return f"{size:,.0f} MB" if size >= 10.0 else f"{size:.2g} MB"

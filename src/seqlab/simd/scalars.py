@@ -43,6 +43,16 @@ def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 @intrinsic
+def count_ones(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a uint64."""
+
+    def body(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), body
+
+
+@intrinsic
 def load_word(typing_context: Any, data: Any, index: Any) -> Any:
     """``data[index:index + 8]`` of a uint8 array as uint64, the first byte lowest."""
 
