@@ -73,6 +73,14 @@ def test_a_perceptron_has_no_calibrated_probabilities(run, trained):
     assert run("tag", model, "--nbest", "2", stdin="the DT\n").stderr == ""
 
 
+def test_a_model_without_probabilities_has_strips_without_them(run, trained):
+    model = trained(GOOD * 5, "-m", "M3N")
+    result = run("tag", model, "--pretty", stdin="the DT\n")
+    assert "%" not in ok(result)
+    assert "the" in result.stdout
+    assert_fails(run("tag", model, "--proba", stdin="the DT\n"), "--proba", "no predict_proba")
+
+
 def test_file_in_another_format_than_the_training_file(run, trained, tmp_path):
     model = trained(CONLLU * 3, name="in.conllu")
     other = tmp_path / "new.txt"

@@ -100,8 +100,10 @@ def tag(
     loaded = load_model(model, limit)
     labeler = get_labeler(loaded)
     _labelers.set_supported_params(labeler, n_jobs=jobs)
-    predictor = Predictor(loaded, proba=proba or pretty, nbest=nbest, constraints=constraints)
-    if (proba or pretty) and type(labeler).__name__ == "StructuredPerceptron":
+    # Strips show probabilities if the model has them.
+    with_proba = proba or (pretty and hasattr(loaded, "predict_proba"))
+    predictor = Predictor(loaded, proba=with_proba, nbest=nbest, constraints=constraints)
+    if with_proba and type(labeler).__name__ == "StructuredPerceptron":
         print_message("note: probabilities of a StructuredPerceptron are not calibrated")
     options = _read_options.load_read_options(
         loaded, format, label_column, separator, comment, encoding

@@ -38,11 +38,21 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
+def require_chains(scores: Any) -> None:
+    """Raise an error if the scores are not those of chains."""
+    if not isinstance(scores, ChainScores):
+        raise InputError(
+            f"this function needs ChainScores, got {type(scores).__name__}; for graphs there are "
+            "log_partition, marginals, pair_marginals, viterbi, max_marginals, path_scores and sample"
+        )
+
+
 def prepare(scores: ChainScores, mask: Mask | None) -> ChainScores:
     """Apply the mask and raise an error if a score is NaN or ``+inf``.
 
     This takes one pass over the scores, a few per cent of the time of forward-backward.
     """
+    require_chains(scores)
     scores = scores.masked(mask)
     if np.any(np.diff(scores.offsets) < 0):
         raise InputError("offsets must not decrease")

@@ -15,6 +15,7 @@ from seqlab.inference._prepare import (
     first_blocked_position,
     over_blocks,
     prepare,
+    require_chains,
     require_legal,
 )
 from seqlab.inference.kernels.beam import beam_block
@@ -148,6 +149,7 @@ def _beam_marginals(
 
 
 def _check_width(scores: ChainScores, width: int) -> int:
+    require_chains(scores)
     if width < 1:
         raise InputError(f"width must be at least 1, got {width}")
     return min(int(width), max(scores.n_labels, 1))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqlab.data.errors import InputError
-from seqlab.inference._prepare import over_blocks, prepare
+from seqlab.inference._prepare import over_blocks, prepare, require_chains
 from seqlab.inference.kernels.error_count import error_count_block
 from seqlab.inference.scores import ChainArrays, ChainScores, Floats, Mask
 
@@ -45,6 +45,7 @@ def error_count_scores(
     >>> error_count_scores(ChainScores(np.array([[1.0, 0], [3, 1]]), np.zeros((2, 2))), [0, 1])
     [array([2., 4., 3.])]
     """
+    require_chains(scores)
     codes = np.asarray(gold)
     if codes.shape != (scores.n_steps,) or (codes.size and codes.dtype.kind not in "iu"):
         raise InputError(

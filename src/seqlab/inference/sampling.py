@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
+from seqlab.inference import graphs
 from seqlab.inference._prepare import over_blocks, prepare, require_legal
+from seqlab.inference.graphs import GraphScores
 from seqlab.inference.kernels.sampling import sample_block
 from seqlab.inference.scores import ChainScores, Mask
 
@@ -16,7 +18,7 @@ RandomState: TypeAlias = "int | np.random.RandomState | np.random.Generator | No
 
 
 def sample(
-    scores: ChainScores,
+    scores: ChainScores | GraphScores,
     n: int,
     random_state: RandomState = None,
     *,
@@ -27,8 +29,8 @@ def sample(
 
     Parameters
     ----------
-    scores : ChainScores
-        Scores of all sequences.
+    scores : ChainScores or GraphScores
+        Scores of all sequences or graphs. Graphs must allow exact inference; see `GraphInference`.
     n : int
         Number of labelings per sequence.
     random_state : int, RandomState, Generator or None
@@ -60,6 +62,11 @@ def sample(
     """
     if n < 0:
         raise InputError(f"n must not be negative, got {n}")
+    if isinstance(scores, GraphScores):
+        masked = scores.masked(mask)
+        uniforms = _uniforms(random_state, (int(n), scores.n_nodes))
+        rows = [graphs.GraphInference().sample_from(masked, row) for row in uniforms]
+        return np.array(rows, dtype=np.int64).reshape(uniforms.shape)
     scores = prepare(scores, mask)
     uniforms = _uniforms(random_state, (int(n), scores.n_steps))
     labels = np.zeros(uniforms.shape, dtype=np.int64)

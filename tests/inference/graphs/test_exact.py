@@ -12,12 +12,18 @@ from seqlab.inference import (
     GraphInference,
     GraphScores,
     Mask,
+    beam,
+    beam_marginals,
+    error_count_scores,
+    expected_transitions,
+    kbest,
     log_partition,
     loss_augmented,
     marginals,
     max_marginals,
     pair_marginals,
     path_scores,
+    sample,
     viterbi,
 )
 from seqlab.inference.graphs.elimination import eliminate
@@ -114,6 +120,40 @@ def test_sampled_labelings_have_the_marginals():
     drawn = np.array([EXACT.sample(scores, rng) for _ in range(4000)])
     shares = np.array([(drawn == label).mean(axis=0) for label in range(3)]).T
     np.testing.assert_allclose(shares, EXACT.marginals(scores).node, atol=0.04)
+    other = sample(scores, 3, random_state=0)
+    assert np.array_equal(other, sample(scores, 3, random_state=np.random.default_rng(0)))
+    uniforms = np.random.default_rng(0).random((3, 4))
+    assert np.array_equal(other, [EXACT.sample_from(scores, row) for row in uniforms])
+    assert sample(scores, 0).shape == (0, 4)
+
+
+def test_functions_for_chains_only_say_so():
+    scores = GraphScores(np.zeros((3, 2)), np.zeros((2, 2, 2)), [[0, 1], [1, 2]])
+    for call in (
+        lambda: kbest(scores, 2),
+        lambda: beam(scores, 2),
+        lambda: beam_marginals(scores, 2),
+        lambda: expected_transitions(scores),
+        lambda: error_count_scores(scores, [0, 0, 0]),
+    ):
+        with pytest.raises(InputError, match="needs ChainScores, got GraphScores; for graphs"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_entries", 0),
+        ("max_entries", 1.5),
+        ("max_rounds", -1),
+        ("damping", "a"),
+        ("damping", 1.0),
+        ("tol", float("nan")),
+    ],
+)
+def test_settings_out_of_range_raise_errors(option, value):
+    with pytest.raises(InputError, match=f"{option} must be"):
+        GraphInference(**{option: value})
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -196,6 +236,6 @@ def test_exact_inference_says_if_a_graph_is_too_large():
     n = 30
     edges = [(i, j) for i in range(n) for j in range(i)]
     scores = GraphScores(np.zeros((n, 3)), np.zeros((3, 3)), edges)
-    with pytest.raises(InputError, match="raise max_entries or use method='loopy'"):
+    with pytest.raises(InputError, match="raise max_entries or use loopy belief propagation"):
         EXACT.marginals(scores)
     assert not GraphInference().marginals(scores).is_exact[0]

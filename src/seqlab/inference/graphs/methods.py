@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -105,8 +106,14 @@ class GraphInference:
     def __post_init__(self) -> None:
         _check_choice("method", self.method, ("auto", "exact", "loopy", "lp"))
         _check_choice("schedule", self.schedule, ("residual", "sequential"))
-        if not 0.0 <= self.damping < 1.0:
-            raise InputError(f"damping must be in [0, 1), got {self.damping}")
+        if not _is_number(self.damping) or not 0.0 <= self.damping < 1.0:
+            raise InputError(f"damping must be in [0, 1), got {self.damping!r}")
+        if not _is_number(self.tol) or not self.tol >= 0.0:
+            raise InputError(f"tol must be a number that is not negative, got {self.tol!r}")
+        for name in ("max_entries", "max_rounds"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name} must be a positive integer, got {value!r}")
 
     def marginals(self, scores: GraphScores, *, n_jobs: int | None = None) -> GraphMarginals:
         """Return log-partitions, node and pair marginals."""
@@ -200,9 +207,12 @@ class GraphInference:
 
     def sample(self, scores: GraphScores, random_state: np.random.Generator) -> NDArray[np.int64]:
         """Draw a labeling of each graph from ``P(y) = exp(score(y)) / Z``; the graphs must allow "exact"."""
+        return self.sample_from(scores, random_state.random(scores.n_nodes))
+
+    def sample_from(self, scores: GraphScores, uniform: Floats) -> NDArray[np.int64]:
+        """Draw a labeling of each graph, given a uniform number in [0, 1) for each node."""
         scores.check()
         unary, merged = scores.layout.merge(scores.unary, scores.tables)
-        uniform = random_state.random(scores.n_nodes)
         labels = np.zeros(scores.n_nodes, dtype=np.int64)
 
         def run(g: int, graph: OneGraph, nodes: slice, edges: slice) -> None:
@@ -249,7 +259,7 @@ class GraphInference:
     def _too_large(self, n_labels: int) -> str:
         return (
             f"exact inference on a graph with cycles needs clique tables of more than {self.max_entries} "
-            f"entries ({n_labels} labels): raise max_entries or use method='loopy'"
+            f"entries ({n_labels} labels): raise max_entries or use loopy belief propagation ('loopy')"
         )
 
 
@@ -294,6 +304,10 @@ def _require_legal(values: Floats, first: int = 0) -> None:
             "the constraints forbid every labeling of graph {sequence}",
             first + int(np.argmax(np.isneginf(values))),
         )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
