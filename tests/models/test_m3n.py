@@ -160,7 +160,7 @@ def test_bad_input_raises_errors(data):
     n = sum(map(len, X))
     gram = [x @ np.concatenate(X).T for x in X]
     model = M3N(kernel="precomputed", max_iter=5, tol=1.0).fit(gram, y)
-    with pytest.raises(ValueError, match=f"expecting {n} features"):
+    with pytest.raises(ValueError, match=f"all {n} training steps, but X has {n - 1} columns"):
         model.predict([one[:, :-1] for one in gram])
     with pytest.raises(InputError, match="not symmetric"):
         M3N(kernel="precomputed").fit([one + np.arange(n) for one in gram], y)
@@ -205,17 +205,23 @@ def test_margin_loss_equals_its_definition(data):
         model.margin_loss(X, y, -1.0)
 
 
-def test_bound_grows_with_the_logarithm_of_the_length():
-    """Sequences that repeat one step: nothing but the length changes in the bound."""
-    x, label = np.array([[1.0, 0.0]]), "a"
-    squares = []
-    for n in (4, 16, 64):
-        model = M3N(random_state=0).fit([x, x[:, ::-1]], [[label], ["b"]])
-        X, y = [np.repeat(x, n, axis=0)] * 5, [[label] * n] * 5
-        bound = model.margin_bound(X, y, 0.5)
-        assert 0.0 <= bound.margin_loss <= 1.0
-        squares.append(bound.complexity**2)
-    assert squares[1] - squares[0] == pytest.approx(squares[2] - squares[1])
-    assert squares[0] < squares[1]
-    with pytest.raises(InputError, match="gamma must be a positive number"):
-        model.margin_bound(X, y, 0.0)
+def test_bound_has_the_terms_of_the_theorem():
+    """One feature of length 1, two labels: all terms can be written down."""
+    x = np.array([[1.0, 0.0]])
+    model = M3N(random_state=0).fit([x, x[:, ::-1]], [["a"], ["b"]])
+    X, y = [np.repeat(x, 4, axis=0)] * 5, [["a"] * 4] * 5
+    bound = model.margin_bound(X, y, 0.5, delta=0.1, constant=2.0)
+    assert 0.0 <= bound.margin_loss <= 1.0
+    # Both steps of an edge and the pair of labels: squared length 3; every inner step has two edges.
+    logs = np.log(5) + np.log(4) + np.log(2) + np.log(2)
+    inner = 3.0 * model.squared_norm_ * 2**2 / 0.5**2 * logs
+    expected = np.sqrt(2.0 / 5 * (inner + np.log(1 / 0.1)))
+    assert bound.complexity == pytest.approx(expected)
+    for options, message in [
+        ({"gamma": 0.0}, "gamma must be a positive number"),
+        ({"gamma": 1e-300}, "too small"),
+        ({"gamma": 0.5, "delta": 100}, "probability below 1"),
+        ({"gamma": 0.5, "constant": -1}, "constant must be a positive number"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            model.margin_bound(X, y, **options)

@@ -6,6 +6,7 @@ graph is given as ``(features, edges)`` or ``(features, edges, edge_features)``;
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from seqlab.data.sequences import Sequences
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# What types of edges may be, by the kind of their NumPy type.
+_KINDS = {"U": "strings", "i": "integers", "u": "integers", "b": "booleans"}
 WANTED = "a graph is a tuple (features, edges) or (features, edges, edge_features)"
 
 
@@ -212,7 +215,7 @@ def _edge_description(given: Any, n_edges: int, g: int) -> NDArray[Any] | None:
             "pass one type or one row of numbers per edge"
         )
     if array.ndim == 1:
-        return array
+        return _check_types(given, g)
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -223,6 +226,40 @@ def _edge_description(given: Any, n_edges: int, g: int) -> NDArray[Any] | None:
     return numbers
 
 
+def _check_types(given: Any, g: int) -> NDArray[Any]:
+    """Return the types of the edges of one graph: strings, integers or booleans, all of one kind."""
+    # NumPy would turn integers among strings into strings.
+    values = given.tolist() if hasattr(given, "tolist") else list(given)
+    kinds = {_kind_of(one) for one in values}
+    if len(kinds) == 1 and kinds <= set(_KINDS.values()):
+        return np.array(values)
+    numbers = ""
+    if "float" in kinds:
+        numbers = "; numbers need the shape (n_edges, n_edge_features)"
+    raise InputError(
+        f"X[{g}]: the types of edges must be all strings or all integers, got {', '.join(sorted(kinds))}"
+        f"{numbers}"
+    )
+
+
+def _kind_of(value: Any) -> str:
+    """Return what kind of type a value is, in the plural; the name of its class if it cannot be a type."""
+    if isinstance(value, str):
+        return "strings"
+    if isinstance(value, bool | np.bool_):
+        return "booleans"
+    return "integers" if isinstance(value, int | np.integer) else type(value).__name__
+
+
+def _check_same_kind(one: NDArray[Any], types: NDArray[Any], g: int) -> None:
+    """Raise an error if the types of one graph can never equal the known ones."""
+    if _KINDS[one.dtype.kind] != _KINDS[types.dtype.kind]:
+        raise InputError(
+            f"X[{g}]: the types of its edges are {_KINDS[one.dtype.kind]}, but those of other graphs are "
+            f"{_KINDS[types.dtype.kind]}"
+        )
+
+
 def _learn_types(described: list[NDArray[Any] | None]) -> EdgeTypes:
     given = [one for one in described if one is not None]
     if not given:
@@ -230,6 +267,9 @@ def _learn_types(described: list[NDArray[Any] | None]) -> EdgeTypes:
     if given[0].ndim == 2:
         return EdgeTypes(None, int(given[0].shape[1]), False)
     flat = [one for one in given if one.ndim == 1]
+    for g, one in enumerate(described):
+        if one is not None and one.ndim == 1:
+            _check_same_kind(one, flat[0], g)
     types = np.unique(np.concatenate(flat))
     return EdgeTypes(types, int(types.size), False)
 
@@ -254,9 +294,16 @@ def _encode(one: NDArray[Any] | None, known: EdgeTypes, n_edges: int, g: int) ->
         raise InputError(
             f"X[{g}] has edge_features with two dimensions, but other graphs have one type per edge"
         )
+    _check_same_kind(one, known.types, g)
     code_of = {kind: code for code, kind in enumerate(known.types.tolist())}
     features = np.zeros((n_edges, known.n_features))
     for e, kind in enumerate(one.tolist()):
         if kind in code_of:
             features[e, code_of[kind]] = 1.0
+    if not features.any():
+        warnings.warn(
+            f"X[{g}]: none of its edges is of a type that fit has seen, so that they are ignored",
+            UserWarning,
+            stacklevel=5,
+        )
     return features

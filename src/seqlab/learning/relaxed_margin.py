@@ -2,7 +2,7 @@
 
     min_w  |w|^2 / 2 + C sum_i a_i [ max_y w' phi(x_i, y) + loss(y_i, y) - w' phi(x_i, y_i) ]
 
-In every pass the most violating labeling of each sample becomes a plane of `seqlab.optim.Bundle`. If the
+In every pass the most violating labeling of each sample becomes a plane of `descend_on_planes`. If the
 maximum is taken over a relaxation (the local polytope of a graph), this is the relaxed problem of Taskar,
 Guestrin & Koller (2004): its value bounds the exact one from above.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.sequences import SequenceBlock
+from seqlab.learning.plane_descent import descend_on_planes
 from seqlab.optim import Bundle, FitState
 from seqlab.structures import ScoreSource, miss_costs
 from seqlab.utils.linalg import dot
@@ -77,23 +78,13 @@ class RelaxedMargin:
         self._gold = [bound.total_features(codes, np.eye(n)[i]) for i in range(n)]
 
     def states(self, tol: float) -> Iterator[FitState]:
-        """Yield the best weights so far after each pass; stop at a relative duality gap of ``tol``."""
+        """Yield the best weights so far after each pass; converged at a relative duality gap of ``tol``."""
         bundle = Bundle(len(self._blocks), self.bound.n_params, self.C)
-        best, best_w = np.inf, bundle.w
-        while True:
-            primal = self._add_planes(bundle)
-            if primal < best:
-                best, best_w = primal, bundle.w
-            gap = max(best - bundle.dual, 0.0)
-            converged = bool(gap <= tol * abs(best))
-            info = {"dual": bundle.dual, "n_planes": float(bundle.n_planes)}
-            yield FitState(best_w, best, gap, converged, info=info)
-            # Planes are worth no more precision than the distance that is left.
-            bundle.solve(min(0.1 * tol, 0.1 * gap / max(abs(best), 1e-300)) + 1e-12)
+        return descend_on_planes(bundle, lambda w: self._add_planes(bundle, w), tol=tol)
 
-    def _add_planes(self, bundle: Bundle) -> float:
-        """Add the most violating plane of each sample; return the value of the objective at ``bundle.w``."""
-        bound, w = self.bound, bundle.w
+    def _add_planes(self, bundle: Bundle, w: Floats) -> tuple[float, float]:
+        """Add the most violating plane of each sample at ``w``; return the objective and ``|w|^2``."""
+        bound = self.bound
         source = bound.source(w)
         found: list[tuple[Floats, float, float]] = [(np.zeros(0), 0.0, 0.0)] * len(self._blocks)
 
@@ -107,8 +98,9 @@ class RelaxedMargin:
             found[i] = psi, loss, loss - float(dot(w, psi))
 
         run_blocks(run, len(found), bound.n_jobs)
-        objective = 0.5 * float(dot(w, w))
+        squared_norm = float(dot(w, w))
+        objective = 0.5 * squared_norm
         for i, (psi, loss, slack) in enumerate(found):
             objective += float(self.C[i]) * max(slack, 0.0)
             bundle.add(i, psi, loss)
-        return objective
+        return objective, squared_norm

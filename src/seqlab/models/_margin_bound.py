@@ -95,13 +95,19 @@ class MarginBoundMixin:
         """
         gamma = _as_positive(gamma, "gamma")
         delta = _as_positive(delta, "delta")
+        if delta >= 1.0:
+            raise InputError(f"delta is a probability below 1, got {delta!r}")
+        constant = _as_positive(constant, "constant")
         loss = self.margin_loss(X, y, gamma, lengths=lengths)
         sequences, _ = self._read(X, lengths)  # type: ignore[attr-defined]
         m, longest = len(sequences), int(sequences.lengths.max())
         n_labels, degree = self.classes_.size, min(2, longest - 1)  # type: ignore[attr-defined]
         radius = self._squared_radius(sequences)
         logs = np.log(m) + np.log(longest) + np.log(max(degree, 1)) + np.log(n_labels)
-        inner = radius * self.squared_norm_ * max(degree, 1) ** 2 / gamma**2 * logs  # type: ignore[attr-defined]
+        growth = radius * self.squared_norm_ * max(degree, 1) ** 2 * logs  # type: ignore[attr-defined]
+        if growth > gamma**2 * np.finfo(np.float64).max:
+            raise InputError(f"gamma={gamma!r} is too small: the bound is not finite")
+        inner = growth / gamma**2 if growth > 0.0 else 0.0
         complexity = np.sqrt(constant / m * (inner + np.log(1.0 / delta)))
         return MarginBound(loss, float(complexity))
 

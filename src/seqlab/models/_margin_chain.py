@@ -53,11 +53,15 @@ BLOCK_ROWS = 256
 # Powers are products of this many factors at most, which bounds the time of a value.
 MAX_DEGREE = 1000
 
+# Fitted attributes that only models with weights, or only models with a kernel, have.
+LINEAR_ATTRIBUTES = ("coef_", "edge_coef_")
+KERNEL_ATTRIBUTES = ("support_", "support_steps_", "dual_coef_", "edge_dual_coef_")
+
 MARGIN_CONSTRAINTS: dict[str, list[Any]] = {
     "C": [Interval(Real, 0, None, closed="neither")],
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
     "degree": [Interval(Integral, 1, MAX_DEGREE, closed="both")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
+    "coef0": [Interval(Real, 0, None, closed="left")],
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "normalize": ["boolean", StrOptions({"auto"})],
     "edge_features": ["boolean"],
@@ -126,6 +130,10 @@ class MarginChainLabeler(ChainLabeler):
             self._rescales_slack,
             self._span_rules(data),
         )
+        if self.normalize is True and (callable(self.kernel) or self._is_precomputed):
+            raise InputError(
+                "normalize=True needs one of the named kernels: normalise the values that the kernel returns"
+            )
         X = self._scaled(data.X)
         self.gamma_ = default_gamma(self.kernel, X.matrix) if self.gamma is None else self.gamma
         model: ChainMarginModel
@@ -136,7 +144,9 @@ class MarginChainLabeler(ChainLabeler):
             model, support = self._kernel_model(X, problem)
 
         def store(vector: Floats) -> None:
-            model.set(vector)
+            # The scores of all inputs are up to date already if the last model is the best.
+            if not np.array_equal(vector, model.vector()):
+                model.set(vector)
             self.squared_norm_ = model.squared_norm()
             if self._is_linear:
                 self._store_weights(structure.weights(vector))
@@ -147,6 +157,11 @@ class MarginChainLabeler(ChainLabeler):
             self._states(model), data, store, tol=self.tol, can_warn=self._can_warn
         )
         self.objective_ = result.state.objective
+        result.hint = (
+            ", lower C, or scale the features (normalize=True)"
+            if self._is_linear
+            else ", lower C, or scale the kernel"
+        )
         return result
 
     @property
@@ -175,6 +190,15 @@ class MarginChainLabeler(ChainLabeler):
             (csr.data * np.repeat(scale, np.diff(csr.indptr)), csr.indices, csr.indptr), csr.shape
         )
         return Sequences.from_checked(scaled, np.array(X.offsets), X._names)
+
+    def _check_features(self, X: Any, sequences: Sequences, *, reset: bool) -> None:
+        is_other = not reset and sequences.n_features != self.n_features_in_
+        if self._is_precomputed and is_other:
+            raise InputError(
+                f"kernel='precomputed' needs the kernel between the steps of X and all {self.n_features_in_} "
+                f"training steps, but X has {sequences.n_features} columns"
+            )
+        super()._check_features(X, sequences, reset=reset)
 
     def _structure(self, X: Sequences, data: TrainingData) -> ChainStructure:
         n_labels = data.n_labels
@@ -221,12 +245,19 @@ class MarginChainLabeler(ChainLabeler):
         )
         return model, inputs
 
+    def _forget(self, names: tuple[str, ...]) -> None:
+        """Delete attributes that an earlier fit, with another kernel, has set."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
     def _store_weights(self, weights: ChainWeights) -> None:
+        self._forget(KERNEL_ATTRIBUTES)
         self.coef_ = weights.coef
         self.transitions_, self.start_, self.end_ = weights.transitions, weights.start, weights.end
         self.edge_coef_ = weights.edge_coef
 
     def _store_coefficients(self, model: ChainMarginModel, vector: Floats, inputs: Any) -> None:
+        self._forget(LINEAR_ATTRIBUTES)
         table, edge_table, arcs = model.split(vector)
         n_labels = table.shape[1]
         used = np.flatnonzero((table != 0.0).any(axis=1) | (edge_table != 0.0).any(axis=1))
@@ -274,6 +305,8 @@ class MarginChainLabeler(ChainLabeler):
         return n_support
 
     def _prepare_scoring(self, X: Sequences) -> Any:
+        if not hasattr(self, "coef_" if self._is_linear else "dual_coef_"):
+            raise InputError("the kernel was changed after fit: fit again")
         if self._is_linear:
             weights = ChainWeights(
                 self.coef_, self.transitions_, self.start_, self.end_, self.edge_coef_

@@ -159,10 +159,9 @@ class GraphLabeler(BaseLabeler):
             )
         if isinstance(X, Graphs):
             graphs, layout = X, Layout(is_list=True)
-            self.vectorizer_, self._edge_types = (
-                None,
-                EdgeTypes(None, X.edge_features.shape[1], False),
-            )
+            n_kinds = X.edge_features.shape[1]
+            is_plain = n_kinds == 1 and bool((X.edge_features == 1.0).all())
+            self.vectorizer_, self._edge_types = None, EdgeTypes(None, n_kinds, is_plain)
         else:
             items = split_graphs(X)
             vectorizer = self._new_vectorizer()
