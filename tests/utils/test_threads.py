@@ -1,5 +1,7 @@
 """Blocks of sequences and the threads that process them."""
 
+import os
+import signal
 import threading
 
 import numpy as np
@@ -62,3 +64,40 @@ def test_effective_n_jobs():
     assert threads.effective_n_jobs(-cores - 5) == 1
     with pytest.raises(InputError, match="n_jobs"):
         threads.effective_n_jobs(0)
+
+
+def test_keep_threads_uses_the_same_threads_and_ends_them():
+    def names(n_jobs=2):
+        barrier = threading.Barrier(n_jobs, timeout=10)  # both threads take part
+
+        def run(block):
+            barrier.wait()
+            return threading.current_thread()
+
+        return set(threads.run_blocks(run, n_jobs, n_jobs))
+
+    assert names().isdisjoint(names())
+    with threads.keep_threads():
+        first = names()
+        with threads.keep_threads():
+            assert names() == first
+        assert names() == first
+        with pytest.raises(ZeroDivisionError):  # such a pool is not used again
+            threads.run_blocks(lambda b: 1 // b, 2, 2)
+        second = names()
+        assert second.isdisjoint(first)
+        # A call inside a block of another call never waits for the threads of that call.
+        assert threads.run_blocks(lambda b: len(names()), 2, 2) == [2, 2]
+    assert not any(thread.is_alive() for thread in first | second)
+    assert names().isdisjoint(second)
+
+
+def test_a_forked_process_does_not_use_the_threads_of_its_parent():
+    with threads.keep_threads():
+        threads.run_blocks(lambda b: b, 2, 2)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            found = threads.run_blocks(lambda b: b, 2, 2)
+            os._exit(0 if found == [0, 1] else 1)
+        assert os.waitpid(child, 0)[1] == 0

@@ -25,6 +25,7 @@ from seqlab.learning.monitor import Monitor
 from seqlab.learning.progress import FitProgress
 from seqlab.optim import FitState
 from seqlab.utils.signals import check_signals, signals_at_safe_points
+from seqlab.utils.threads import keep_threads
 
 logger = logging.getLogger("seqlab.learning")
 logging.getLogger("seqlab").addHandler(logging.NullHandler())
@@ -188,7 +189,7 @@ def run_fit(
     monitor = Monitor(title, max_iter, verbose, tol=tol)
     history = monitor.history
     try:
-        with monitor:
+        with monitor, keep_threads():
             for n_iter, state in enumerate(states, first_iteration):
                 result = FitResult(
                     state, n_iter, history, title, max_iter, unit, can_warn, early_stopping

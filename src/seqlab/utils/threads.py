@@ -3,15 +3,20 @@
 The partition of the sequences into blocks depends only on the data, not on the number of threads;
 each block writes its own results and the caller reduces them in block order. So results are bitwise
 identical for any ``n_jobs``. Kernels release the interpreter lock, so a thread pool is sufficient.
-Each call has its own pool: forked processes inherit none, and concurrent callers do not share one.
+Each call has its own pool, or, inside `keep_threads`, one of an earlier call that has ended: concurrent
+callers never share one, and forked processes inherit none.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import reduce
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -44,6 +49,55 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     from joblib import cpu_count  # here, to keep the import of the package fast
 
     return max(1, cpu_count() + 1 + int(n_jobs))
+
+
+class _IdlePools(threading.local):
+    """Pools that the calls of this thread have used inside `keep_threads`, by number of threads."""
+
+    depth = 0
+    process = 0
+
+    def __init__(self) -> None:
+        self.pools: dict[int, list[ThreadPoolExecutor]] = {}
+
+
+_idle = _IdlePools()
+
+
+@contextmanager
+def keep_threads() -> Iterator[None]:
+    """Let calls inside the block use the same threads, one after the other.
+
+    Starting a thread takes up to a millisecond, and a fit runs blocks hundreds of times.
+    """
+    if _idle.process != os.getpid():  # threads do not survive a fork
+        _idle.pools, _idle.depth, _idle.process = {}, 0, os.getpid()
+    _idle.depth += 1
+    try:
+        yield
+    finally:
+        _idle.depth -= 1
+        if _idle.depth == 0:
+            pools, _idle.pools = _idle.pools, {}
+            for pool in chain.from_iterable(pools.values()):
+                pool.shutdown()
+
+
+@contextmanager
+def _borrow_pool(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Provide a pool that nobody else uses; keep it for the next call inside `keep_threads`."""
+    can_keep = _idle.depth > 0 and _idle.process == os.getpid()
+    idle = _idle.pools.setdefault(n_threads, []) if can_keep else []
+    pool = idle.pop() if idle else ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab")
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown()  # waits for blocks that are still running
+        raise
+    if can_keep:
+        idle.append(pool)
+    else:
+        pool.shutdown()
 
 
 def block_bounds(
@@ -106,7 +160,7 @@ def run_blocks(
     if n_threads <= 1:
         return [_run_safely(function, block) for block in range(n_blocks)]
     results = []
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
+    with _borrow_pool(n_threads) as pool:
         for result in pool.map(function, range(n_blocks)):
             results.append(result)
             check_signals()
@@ -140,7 +194,7 @@ def reduce_blocks(
         return reduce(combine, (_run_safely(function, block) for block in range(n_blocks)))
 
     def results() -> Iterator[Result]:
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="seqlab") as pool:
+        with _borrow_pool(n_threads) as pool:
             waiting = deque(pool.submit(function, block) for block in range(n_threads))
             try:
                 for block in range(n_threads, n_blocks + n_threads):
