@@ -107,3 +107,8 @@ def add_product(x, index, n_rows, table, out):
 def add_transposed_product(x, index, n_rows, other, factors, table):
     product = x[index[:n_rows]].T @ other[:n_rows]
     table[: x.shape[1]] += factors[: x.shape[1], np.newaxis] * product
+
+
+def sum_of_products(x, y, first, n):
+    last = first + 32 * n
+    return float(np.sum(x[first:last] * y[first:last]))

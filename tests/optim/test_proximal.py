@@ -14,15 +14,17 @@ from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
 
 
-def filled_model(random, n=12, memory=4, n_pairs=6):
+def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False):
     """A model that has seen pairs of a quadratic function; the dense matrix of the same BFGS updates."""
     root = random.normal(size=(n, n))
     A, diagonal = root @ root.T + np.eye(n), random.uniform(0.5, 2.0, n)
-    model = QuadraticModel(diagonal, memory)
+    model = QuadraticModel(np.ones(n) if is_replaced else diagonal, memory)
     points = [random.normal(size=n) for _ in range(n_pairs + 1)]
     pairs = [(b - a, A @ (b - a)) for a, b in pairwise(points)]
     for a, b in pairwise(points):
         assert model.update(a, b, A @ a, A @ b)
+    if is_replaced:
+        model.replace_diagonal(diagonal)
     step, change = pairs[-1]
     B = np.diag(diagonal) * (change @ (change / diagonal)) / (step @ change)
     for s, y in pairs[-memory:]:
@@ -36,9 +38,10 @@ def model_value(B, gradient, w, c1, d):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("by_sweeps", [False, True])
-def test_the_step_minimises_the_model_with_its_penalty(seed, by_sweeps, monkeypatch):
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_step_minimises_the_model_with_its_penalty(seed, by_sweeps, is_replaced, monkeypatch):
     random = np.random.default_rng(seed)
-    model, B = filled_model(random)
+    model, B = filled_model(random, is_replaced=is_replaced)
     w = random.normal(size=12) * (random.random(12) < 0.6)
     gradient, c1 = random.normal(size=12), np.full(12, 0.4)
     if by_sweeps:

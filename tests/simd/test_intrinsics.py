@@ -16,12 +16,22 @@ from seqlab.simd import (
     max_plus,
     row_sums,
     scalars,
+    vectors,
 )
 from seqlab.simd.lanes import LANES
 
 ALL = {
     name: getattr(module, name)
-    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums, dense_products)
+    for module in (
+        scalars,
+        exponential,
+        lanes,
+        lane_loading,
+        max_plus,
+        row_sums,
+        dense_products,
+        vectors,
+    )
     for name in vars(simd_oracle)
     if hasattr(module, name) and not name.startswith("_") and name not in ("np", "annotations")
 }
@@ -58,7 +68,16 @@ def draw(*shape, seed=0):
 
 
 def test_every_intrinsic_has_a_numpy_version():
-    for module in (scalars, exponential, lanes, lane_loading, max_plus, row_sums, dense_products):
+    for module in (
+        scalars,
+        exponential,
+        lanes,
+        lane_loading,
+        max_plus,
+        row_sums,
+        dense_products,
+        vectors,
+    ):
         for name, function in vars(module).items():
             is_own = getattr(function, "__module__", None) == module.__name__
             if is_own and callable(function) and not name.startswith("_"):
@@ -208,3 +227,9 @@ def test_dense_product_does_not_depend_on_the_split_of_the_rows():
     for first, last in ((0, 1), (1, 12), (12, 30)):
         dense_products.add_product(x, index[first:last], last - first, table, parts[first:last])
     assert_array_equal(whole, parts)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_sum_of_products(n):
+    x, y = draw(3 + n * vectors.N_SUMS, seed=1), draw(3 + n * vectors.N_SUMS, seed=2)
+    assert_equals_oracle("sum_of_products", x, y, 3, n, rtol=ROUNDED)

@@ -35,8 +35,9 @@ from seqlab.structures import chain
 TOL, MIN_TOL = 1e-3, 1e-6
 WORK_OF_TOL = 2_000_000
 # Pairs that quasi-Newton solvers keep. More save iterations, but each iteration then takes longer; they
-# are worthwhile if there are few weights for the work of a pass.
-MIN_MEMORY, MAX_MEMORY = {False: 12, True: 10}, 30
+# are worthwhile if there are few weights for the work of a pass. The keys say whether there is an L1 penalty:
+# then the cost of a pair grows with the number of pairs.
+MIN_MEMORY, MAX_MEMORY = {False: 12, True: 10}, {False: 30, True: 20}
 WORK_PER_PAIR = 400
 # A warning names a few of the features whose scale is larger than that of the median feature by this factor.
 MAX_SCALE_RATIO = 50.0
@@ -312,7 +313,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             work_per_weight = term.bound.work_per_pass / max(objective.n_params, 1)
             memory = MIN_MEMORY[c1 is not None] + int(work_per_weight / WORK_PER_PAIR)
             options: dict[str, Any] = {
-                "max_iter": n_left, "tol": tol, "memory": min(memory, MAX_MEMORY),
+                "max_iter": n_left, "tol": tol, "memory": min(memory, MAX_MEMORY[c1 is not None]),
                 "preconditioner": scales, "curvature": curvature,
                 "n_jobs": self.n_jobs,
             }  # fmt: skip

@@ -1,6 +1,9 @@
 """Vector arithmetic of the batch solvers; results are bitwise identical for any number of threads.
 
-The time is limited by memory bandwidth: one or two arrays of doubles are read in sequence.
+The time is limited by memory bandwidth. So the pairs of L-BFGS are stored in blocks of `BLOCK` entries: row
+``k`` of ``pairs[b]`` is block ``b`` of step ``k``, row ``memory + k`` that of gradient change ``k``. All rows
+of a block lie next to each other, and one part of a gradient, which stays in the cache, is used with all of
+them.
 """
 
 from __future__ import annotations
@@ -21,8 +24,7 @@ def store_pair(
     gradient: Vector,
     gradient_new: Vector,
     inverse: Vector,
-    steps: Vector,
-    changes: Vector,
+    pairs: Vector,
     place: int,
     used: NDArray[np.bool_],
     begin: int,
@@ -31,32 +33,32 @@ def store_pair(
 ) -> None:
     """Store the entries ``begin:stop`` of a new pair; add their part of its inner products to ``out``.
 
-    Row ``place`` of ``steps`` and ``changes`` receives the differences. ``out[:, k]`` receives, for each pair
-    ``k`` in use: step k . new change, new step . change k, and change k . new change in the metric
-    ``inverse``; for the new pair also the last product without the metric.
+    Step and change ``place`` receive the differences. ``out[:, k]`` receives, for each pair ``k`` in use:
+    step k . new change, new step . change k, and change k . new change in the metric ``inverse``. ``begin``
+    is a multiple of `BLOCK`.
     """
+    memory = used.size
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        step, change = steps[place, first:last], changes[place, first:last]
-        for i in range(last - first):
+        block = pairs[first // BLOCK]
+        size = last - first
+        step, change = block[place, :size], block[memory + place, :size]
+        for i in range(size):
             step[i] = w_new[first + i] - w[first + i]
             change[i] = gradient_new[first + i] - gradient[first + i]
         scaled = change * inverse[first:last] if inverse.size > 0 else change.copy()
-        for k in range(steps.shape[0]):
+        for k in range(memory):
             if used[k]:
-                out[0, k] += dot(steps[k, first:last], change)
-                out[1, k] += dot(step, changes[k, first:last])
-                out[2, k] += dot(changes[k, first:last], scaled)
-                if k == place:
-                    out[3, k] += dot(change, change)
+                out[0, k] += dot(block[k, :size], change)
+                out[1, k] += dot(step, block[memory + k, :size])
+                out[2, k] += dot(block[memory + k, :size], scaled)
 
 
 @njit(nogil=True, cache=True)
 def history_dots(
     gradient: Vector,
     inverse: Vector,
-    steps: Vector,
-    changes: Vector,
+    pairs: Vector,
     used: NDArray[np.bool_],
     begin: int,
     stop: int,
@@ -66,22 +68,24 @@ def history_dots(
 
     ``out[0, k]`` receives step k . gradient, ``out[1, k]`` change k . gradient in the metric ``inverse``.
     """
+    memory = used.size
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
+        block = pairs[first // BLOCK]
+        size = last - first
         part = gradient[first:last]
         scaled = part * inverse[first:last] if inverse.size > 0 else part.copy()
-        for k in range(steps.shape[0]):
+        for k in range(memory):
             if used[k]:
-                out[0, k] += dot(steps[k, first:last], part)
-                out[1, k] += dot(changes[k, first:last], scaled)
+                out[0, k] += dot(block[k, :size], part)
+                out[1, k] += dot(block[memory + k, :size], scaled)
 
 
 @njit(nogil=True, cache=True)
 def combine(
     gradient: Vector,
     inverse: Vector,
-    steps: Vector,
-    changes: Vector,
+    pairs: Vector,
     used: NDArray[np.bool_],
     scale: float,
     of_steps: Vector,
@@ -91,20 +95,23 @@ def combine(
     out: Vector,
 ) -> None:
     """Set ``out = scale * inverse * (gradient - sum of_changes[k] change k) + sum of_steps[k] step k``."""
+    memory = used.size
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
+        block = pairs[first // BLOCK]
+        size = last - first
         part = out[first:last]
-        for i in range(last - first):
+        for i in range(size):
             part[i] = gradient[first + i]
-        for k in range(steps.shape[0]):
+        for k in range(memory):
             if used[k]:
-                axpy(-of_changes[k], changes[k, first:last], part)
+                axpy(-of_changes[k], block[memory + k, :size], part)
         if inverse.size > 0:
-            for i in range(last - first):
+            for i in range(size):
                 part[i] *= scale * inverse[first + i]
         else:
-            for i in range(last - first):
+            for i in range(size):
                 part[i] *= scale
-        for k in range(steps.shape[0]):
+        for k in range(memory):
             if used[k]:
-                axpy(of_steps[k], steps[k, first:last], part)
+                axpy(of_steps[k], block[k, :size], part)

@@ -35,7 +35,7 @@ def store_rows(
     """Store the entries ``begin:stop`` of a new pair; add their part of its inner products to ``out``.
 
     ``out[0, k]`` receives new step . D step k, ``out[1, k]`` new step . change k, ``out[2, k]`` step k . new
-    change; ``out[3, :2]`` new change . D^-1 new change, and the last product without D.
+    change, ``out[3, 0]`` new change . D^-1 new change.
     """
     memory = pairs.shape[1] // 2
     for j in range(begin, stop):
@@ -48,7 +48,6 @@ def store_rows(
             out[1, k] += step * row[memory + k]
             out[2, k] += row[k] * change
         out[3, 0] += change * change / diagonal[j]
-        out[3, 1] += change * change
 
 
 @njit(nogil=True, cache=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from seqlab.optim._kernels import combine, history_dots, store_pair
 from seqlab.optim.state import Vector
-from seqlab.utils.linalg import dot
+from seqlab.utils.linalg import BLOCK, dot
 from seqlab.utils.threads import run_chunks
 
 
@@ -44,8 +44,8 @@ class InverseHessian:
         n_jobs: int | None = None,
     ) -> None:
         self._inverse = np.empty(0) if preconditioner is None else 1.0 / preconditioner
-        self._steps = np.empty((memory, n_params))
-        self._changes = np.empty((memory, n_params))
+        n_blocks = -(-n_params // BLOCK)
+        self._pairs = np.empty((n_blocks, 2 * memory, min(BLOCK, n_params)))
         self._used = np.zeros(memory, dtype=bool)
         self._rows: list[int] = []  # rows of the pairs in use, newest first
         self._step_change = np.zeros((memory, memory))  # step i . change j
@@ -74,14 +74,21 @@ class InverseHessian:
     def replace_preconditioner(self, preconditioner: Vector) -> None:
         """Replace the preconditioner and keep all pairs."""
         self._inverse = 1.0 / preconditioner
+        changes = {row: self._change(row) for row in self._rows}
         for place, row in enumerate(self._rows):
+            scaled = changes[row] * self._inverse
             for other in self._rows[: place + 1]:
-                product = dot(self._changes[row] * self._inverse, self._changes[other])
+                product = dot(scaled, changes[other])
                 self._change_change[row, other] = self._change_change[other, row] = product
         if self._rows:
             newest = self._rows[0]
             curvature = self._step_change[newest, newest]
             self._scale = float(curvature / self._change_change[newest, newest])
+
+    def _change(self, row: int) -> Vector:
+        """Return a gradient change as one vector."""
+        change: Vector = self._pairs[:, self._used.size + row].ravel()[: self._inverse.size]
+        return change
 
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
@@ -89,15 +96,16 @@ class InverseHessian:
         # The oldest pair is removed first: if the new one is rejected, one pair fewer is kept.
         place = self._rows.pop() if len(self._rows) == memory else int(np.argmin(self._used))
         self._used[place] = True
-        arrays = w, w_new, gradient, gradient_new, self._inverse, self._steps, self._changes
+        arrays = w, w_new, gradient, gradient_new, self._inverse, self._pairs
 
         def run(begin: int, stop: int) -> NDArray[np.float64]:
-            out = np.zeros((4, memory))
+            out = np.zeros((3, memory))
             store_pair(*arrays, place, self._used, begin, stop, out)
             return out
 
         products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
-        curvature, change_norm2 = products[0, place], products[3, place]
+        curvature, change_norm2 = products[0, place], products[2, place]
+        # In the metric of the preconditioner: one column of large scale must not decide.
         if curvature <= np.finfo(np.float64).eps * change_norm2:
             self._used[place] = False
             return False
@@ -114,7 +122,7 @@ class InverseHessian:
         The decrease is infinite if nothing is known of the curvature yet.
         """
         memory = self._used.size
-        arrays = gradient, self._inverse, self._steps, self._changes, self._used
+        arrays = gradient, self._inverse, self._pairs, self._used
 
         def dots(begin: int, stop: int) -> NDArray[np.float64]:
             result = np.zeros((2, memory))
@@ -129,10 +137,9 @@ class InverseHessian:
             self._recursion(step_gradient, change_gradient, of_steps, of_changes)
 
         def run(begin: int, stop: int) -> None:
-            combine(*arrays, self._scale, of_steps, of_changes, begin, stop, out)
+            combine(*arrays, -self._scale, -of_steps, of_changes, begin, stop, out)
 
         run_chunks(run, gradient.size, self._n_jobs)
-        np.negative(out, out=out)
         return -0.5 * float(dot(gradient, out)) if self.is_scaled else math.inf
 
     def _recursion(

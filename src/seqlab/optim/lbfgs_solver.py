@@ -17,11 +17,15 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
-from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import (
+    CurvatureModel,
+    FitState,
+    Objective,
+    StoppingRule,
+    Vector,
+    renew_preconditioner,
+)
 from seqlab.utils.linalg import dot
-
-# The preconditioner is renewed after this many iterations, then after 40, 90, 190, ...
-FIRST_REFRESH = 15
 
 
 def lbfgs(
@@ -68,7 +72,7 @@ def lbfgs(
     decrement = inverse_hessian.descend(gradient, direction)
     state = rule.state(w, value, norm, decrement, slow_decrement(gradient, curvature))
     yield state
-    n_done, next_refresh = 0, FIRST_REFRESH
+    n_done = 0
     for _ in range(max_iter):
         if state.converged:
             return
@@ -86,11 +90,9 @@ def lbfgs(
         w, value, gradient = found.w, found.objective, found.gradient
         norm = float(np.sqrt(dot(gradient, gradient)))
         n_done += 1
-        if curvature is not None and n_done == next_refresh:
-            next_refresh = 2 * next_refresh + 10
-            renewed = curvature.refresh(w, gradient)
-            if renewed is not None:
-                inverse_hessian.replace_preconditioner(renewed)
+        renewed = renew_preconditioner(curvature, n_done, w, gradient)
+        if renewed is not None:
+            inverse_hessian.replace_preconditioner(renewed)
         decrement = inverse_hessian.descend(gradient, direction)
         state = rule.state(w, value, norm, decrement, slow_decrement(gradient, curvature))
         if curvature is not None and rule.needs_check(state):

@@ -15,7 +15,14 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
-from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
+from seqlab.optim.state import (
+    CurvatureModel,
+    FitState,
+    Objective,
+    StoppingRule,
+    Vector,
+    renew_preconditioner,
+)
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
@@ -48,6 +55,8 @@ def proximal(
     decrement = model.minimise(w, gradient, c1, direction)
     state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
     yield state
+
+    n_done = 0
     for _ in range(max_iter):
         if state.converged:
             return
@@ -75,6 +84,10 @@ def proximal(
         model.update(w, w_new, gradient, gradient_new)
         w, value, gradient = w_new, value_new, gradient_new
         norm = subgradient_norm(w, gradient, c1)
+        n_done += 1
+        renewed = renew_preconditioner(curvature, n_done, w, gradient)
+        if renewed is not None:
+            model.replace_diagonal(renewed)
         decrement = model.minimise(w, gradient, c1, direction)
         state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
         if curvature is not None and rule.needs_check(state):

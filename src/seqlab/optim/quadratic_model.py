@@ -68,6 +68,21 @@ class QuadraticModel:
         self._inverse[:] = 0.0
         self._scale = 1.0
 
+    def replace_diagonal(self, diagonal: Vector) -> None:
+        """Replace the diagonal and keep all pairs."""
+        self.diagonal = diagonal
+        if self.is_empty:
+            return
+        steps = {place: np.ascontiguousarray(self._pairs[:, place]) for place in self._order}
+        for i, step in steps.items():
+            scaled = diagonal * step
+            for j, other in steps.items():
+                self._step_step[i, j] = dot(scaled, other)
+        newest = self._order[-1]
+        change = np.ascontiguousarray(self._pairs[:, self._memory + newest])
+        self._scale = float(dot(change / diagonal, change) / self._step_change[newest, newest])
+        self._set_inverse()
+
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
         memory = self._memory
@@ -78,13 +93,14 @@ class QuadraticModel:
         arrays = w, w_new, gradient, gradient_new, self.diagonal, self._pairs
 
         def run(begin: int, stop: int) -> NDArray[np.float64]:
-            out = np.zeros((4, max(memory, 2)))
+            out = np.zeros((4, memory))
             store_rows(*arrays, place, begin, stop, out)
             return out
 
         products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
-        curvature, (scaled_norm2, norm2) = products[1, place], products[3, :2]
-        if curvature <= np.finfo(np.float64).eps * norm2:
+        curvature, change_norm2 = products[1, place], products[3, 0]
+        # In the metric of the diagonal: one column of large scale must not decide.
+        if curvature <= np.finfo(np.float64).eps * change_norm2:
             self._pairs[:, [place, memory + place]] = 0.0
             self._set_inverse()
             return False
@@ -92,7 +108,7 @@ class QuadraticModel:
         self._step_step[place] = self._step_step[:, place] = products[0, :memory]
         self._step_change[place] = products[1, :memory]
         self._step_change[:, place] = products[2, :memory]
-        self._scale = float(scaled_norm2 / curvature)
+        self._scale = float(change_norm2 / curvature)
         self._set_inverse()
         return True
 

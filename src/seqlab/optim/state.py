@@ -84,6 +84,16 @@ class FitState:
     info: dict[str, float] = field(default_factory=dict)
 
 
+def renew_preconditioner(
+    curvature: CurvatureModel | None, n_done: int, w: Vector, gradient: Vector
+) -> Vector | None:
+    """Return a new preconditioner for a long run, after 15, 40, 90, 190, ... iterations; None otherwise."""
+    doublings, rest = divmod(n_done + 10, 25)
+    if curvature is None or rest or doublings & (doublings - 1):
+        return None
+    return curvature.refresh(w, gradient)
+
+
 def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
     """Return a bound on the distance of a value from the optimum: ``|g|^2 / (2 mu)``."""
     if gradient_norm == 0.0:

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.simd.dense_products import add_product, add_transposed_product
+from seqlab.simd.vectors import N_SUMS, sum_of_products
 
 Vector = NDArray[np.float64]
 
@@ -21,24 +22,14 @@ WIDTH_MULTIPLE = 4  # the columns of a product are padded to a multiple of this
 
 @njit(nogil=True, cache=True)
 def dot(a: Vector, b: Vector) -> float:
-    """Return the inner product, in fixed blocks of eight partial sums (which LLVM keeps in a vector)."""
+    """Return the inner product, in fixed blocks of `N_SUMS` partial sums."""
     total = 0.0
     n = a.size
     for begin in range(0, n, BLOCK):
         stop = min(begin + BLOCK, n)
-        whole = begin + (stop - begin) // 8 * 8
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        for i in range(begin, whole, 8):
-            s0 += a[i] * b[i]
-            s1 += a[i + 1] * b[i + 1]
-            s2 += a[i + 2] * b[i + 2]
-            s3 += a[i + 3] * b[i + 3]
-            s4 += a[i + 4] * b[i + 4]
-            s5 += a[i + 5] * b[i + 5]
-            s6 += a[i + 6] * b[i + 6]
-            s7 += a[i + 7] * b[i + 7]
-        block = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-        for i in range(whole, stop):
+        n_whole = (stop - begin) // N_SUMS
+        block = sum_of_products(a, b, begin, n_whole)
+        for i in range(begin + n_whole * N_SUMS, stop):
             block += a[i] * b[i]
         total += block
     return total
