@@ -114,17 +114,17 @@ def train(
 ) -> None:
     """Train a model; see `HELP`."""
     check_output(output)
-    import_modules(*_MODULES)
-    from sklearn.utils.validation import has_fit_parameter
-
-    from seqlab.cli._files import read_training
-    from seqlab.data.errors import InputError
-    from seqlab.features.templates import Templates
-
-    options = _read_options.make_read_options(
-        file, format, label_column, columns, separator, comment, encoding
-    )
     with gc_frozen():
+        import_modules(*_MODULES)
+        from sklearn.utils.validation import has_fit_parameter
+
+        from seqlab.cli._files import read_training
+        from seqlab.data.errors import InputError
+        from seqlab.features.templates import Templates
+
+        options = _read_options.make_read_options(
+            file, format, label_column, columns, separator, comment, encoding
+        )
         labeler = _labelers.make_labeler(model, param or [])  # imports it
         begin_work()
         if jobs == 0:
