@@ -22,10 +22,9 @@ VARIANTS = {
     "plain": {},
     "weighted": {"weighted": True},
     "partial": {"partial": True},
-    "costs": {"costs": True},
     "edges": {"edges": True},
     "free boundary": {"free": True},
-    "everything": {"weighted": True, "partial": True, "costs": True, "edges": True},
+    "everything": {"weighted": True, "partial": True, "edges": True},
 }
 variants = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
 
@@ -53,11 +52,8 @@ def problem(seed=0, n_labels=3, lengths=(4, 1, 3), c2=0.3, n_jobs=None, **varian
     if variant.get("free"):
         penalised = np.ones(structure.n_params, dtype=bool)
         penalised[structure.slices["start"]] = False
-    costs = np.where(codes >= 0, random.normal(size=n), 0.0) if variant.get("costs") else None
     weights = random.random(len(X)) if variant.get("weighted") else np.ones(len(X))
-    term = Likelihood(
-        structure.bind(X, n_jobs=n_jobs), codes, weights, allowed=allowed, miss_cost=costs
-    )
+    term = Likelihood(structure.bind(X, n_jobs=n_jobs), codes, weights, allowed=allowed)
     objective = PenalisedObjective(term, c2, penalised=penalised)
     return objective, random.normal(size=structure.n_params)
 
@@ -76,13 +72,10 @@ def fused_and_generic(objective, X=None, **changes):
     X = term.bound.X if X is None else X
     options = {"weights": term.weights, "codes": term.codes, "structure": term.bound.structure}
     options |= changes
-    costs = None if term.costs is None else term.costs.costs
     for kind in (BoundChain, GenericChain):
         bound = kind(options["structure"], X, n_jobs=changes.get("n_jobs"))
         allowed = None if term.partial is None else term.partial.allowed
-        data = Likelihood(
-            bound, options["codes"], options["weights"], allowed=allowed, miss_cost=costs
-        )
+        data = Likelihood(bound, options["codes"], options["weights"], allowed=allowed)
         penalised = objective.penalised if "structure" not in changes else None
         yield PenalisedObjective(data, objective.c2, penalised=penalised)
 
@@ -107,8 +100,6 @@ def by_enumeration(objective, w):
         every, agreeing = [], []
         for y in itertools.product(range(one.n_labels), repeat=one.X.n_steps):
             value = path_scores(scores, np.array(y))[0]
-            if term.costs is not None:
-                value += term.costs.costs[steps][np.array(y) != codes].sum()
             every.append(value)
             if term.partial is None:
                 agrees = np.array_equal(y, codes)
@@ -150,7 +141,7 @@ def test_convex_along_segments():
 
 
 @pytest.mark.parametrize("unit", [False, True], ids=["values", "unit values"])
-@pytest.mark.parametrize("variant", ["plain", "weighted", "costs", "free boundary"])
+@pytest.mark.parametrize("variant", ["plain", "weighted", "free boundary"])
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 9])
 def test_fused_passes_give_the_same_objective(variant, n_labels, unit):
     objective, w = problem(n_labels=n_labels, lengths=(4, 1, 3, 9, 2), **VARIANTS[variant])
@@ -196,9 +187,7 @@ def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
 def stochastic_passes(objective, rate):
     term = objective.term
     support = term.bound.stochastic_support()
-    return support.stochastic_passes(
-        term.codes, term.weights, term.costs, objective.c2, rate, term.partial
-    )
+    return support.stochastic_passes(term.codes, term.weights, objective.c2, rate, term.partial)
 
 
 @pytest.mark.parametrize("weight", [1.0, 3.0])

@@ -30,7 +30,7 @@ def assert_same(fused, generic, w, rtol=1e-12, atol=1e-11):
     np.testing.assert_allclose(gradient(fused, w), gradient(generic, w), rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"costs": True}, {"free": True}])
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"free": True}])
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 9])
 def test_fused_passes_give_the_same_objective(options, n_labels):
     objective, w = problem(n_labels=n_labels, lengths=LENGTHS, partial=True, **options)
@@ -39,8 +39,7 @@ def test_fused_passes_give_the_same_objective(options, n_labels):
     assert_same(fused, generic, w)
     if n_labels > 1:
         zero = np.zeros_like(w)
-        if not options.get("costs"):
-            assert fused.term.value_at_zero() == pytest.approx(loss(generic, zero))
+        assert fused.term.value_at_zero() == pytest.approx(loss(generic, zero))
         assert fused.strong_convexity == 0.0
 
 
@@ -51,7 +50,7 @@ def test_extreme_scores_are_computed_in_log_space():
     matrix.data[matrix.indptr[8] : matrix.indptr[17]] *= 200.0  # of the longest sequence
     fused, generic = fused_and_generic(objective, Sequences(matrix, bound.X.offsets))
     term = fused.term
-    assert 0 < term.bound.passes.run(w, None, None, term.partial).n_skipped < len(bound.X)
+    assert 0 < term.bound.passes.run(w, None, term.partial).n_skipped < len(bound.X)
     assert_same(fused, generic, w, rtol=1e-10, atol=1e-8)
 
 

@@ -187,7 +187,7 @@ def test_curvature_block_by_block_is_that_of_the_fused_pass(edge_features):
     weights = np.random.default_rng(0).random(20)
     w = np.random.default_rng(1).normal(size=bound.n_params)
     out = np.zeros(bound.n_params)
-    add_block_curvature(bound, w, list(bound.blocks()), weights, None, out)
+    add_block_curvature(bound, w, list(bound.blocks()), weights, out)
     found, slices = bound.curvature(w, weights), bound.structure.slices
     for name in ("state", "edge", "start", "end"):
         np.testing.assert_allclose(found[slices[name]], out[slices[name]], rtol=1e-6)

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 from blocks import count_parallel_tasks, use_small_blocks
 from seqlab import LinearChainCRF, StructuredPerceptron
 from seqlab.data import Sequences
-from seqlab.structures import MissCosts
 from seqlab.structures.chain import ChainStructure
 from seqlab.structures.chain.columns import count_entries, csr_rows, has_only_ones, mean_squares
 from seqlab.structures.chain.mixed_rows import MixedRows, choose_matrix_columns
@@ -55,13 +54,12 @@ def test_dense_and_sparse_data_give_the_same_chain(kind, options):
     random = np.random.default_rng(1)
     w = random.normal(size=dense.n_params)
     weights = random.random(len(dense.X))
-    costs = MissCosts(codes, random.random(codes.size))
     assert dense.X.matrix is not sparse.X.matrix
     assert not dense.X.is_sparse
     for call in (
         lambda b: b.expected_features(w).log_z,
         lambda b: b.expected_features(w).parts.sum(axis=0),
-        lambda b: b.expected_features(w, weights, costs).parts.sum(axis=0),
+        lambda b: b.expected_features(w, weights).parts.sum(axis=0),
         lambda b: b.total_features(codes, weights),
         lambda b: b.curvature_at_zero(weights),
         lambda b: b.squared_scales() if b.squared_scales() is not None else np.ones(b.n_params),
@@ -80,7 +78,7 @@ def test_warm_start_of_dense_data_is_that_of_sparse_data(kind):
     found = []
     for chain in (dense, sparse):
         support = chain.stochastic_support()
-        passes = support.stochastic_passes(codes, ones, None, 0.1, 0.1)
+        passes = support.stochastic_passes(codes, ones, 0.1, 0.1)
         loss, mean = passes.run(np.arange(len(chain.X)))
         facts = support.mean_square, support.is_evenly_scaled, loss
         found.append(np.concatenate([facts, mean, support.curvature(w)]))

@@ -20,7 +20,6 @@ from seqlab.inference.kernels.two_labels import (
     two_label_marginals,
 )
 from seqlab.models.base import fit_prepared
-from seqlab.structures import MissCosts
 from seqlab.structures.chain import ChainFeatures, ChainStructure
 
 KINDS = ["ones", "values", "dense", "mostly zero"]
@@ -85,11 +84,10 @@ def test_passes_equal_the_general_ones(kind, options):
     random = np.random.default_rng(1)
     w = random.normal(size=chain.n_params)
     weights = random.random(len(X))
-    costs = MissCosts(codes, random.random(codes.size))
     step_weights = np.repeat(weights, X.lengths)
     observed = chain.two_label_passes.observed(codes, step_weights)
     assert_allclose(observed, chain.passes.rows.observed(codes, step_weights), atol=1e-11)
-    for arguments in ((w,), (w, weights), (w, None, costs), (w, weights, costs)):
+    for arguments in ((w,), (w, weights)):
         expected, found = chain.passes.run(*arguments), chain.two_label_passes.run(*arguments)
         assert expected.n_skipped == found.n_skipped == 0
         assert_allclose(found.log_z, expected.log_z, rtol=1e-12, atol=1e-12)

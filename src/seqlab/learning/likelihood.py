@@ -6,10 +6,6 @@
 the score of the gold labeling, else the objective is not convex. The gradient is the difference of two
 expected feature vectors plus ``2 c2 w``.
 
-With costs of missing a label the first term becomes the softmax-margin (Gimpel & Smith 2010): every label
-other than the gold one gets the log cost of the gold one added to its score, so that costly labels are missed
-less often. The objective stays convex and is computed exactly.
-
 The data term is a sum over samples, so it can be computed on parts of the data and summed.
 """
 
@@ -23,7 +19,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning._kernels import penalised_sum
-from seqlab.structures import BoundStructure, MissCosts, PartialLabels
+from seqlab.structures import BoundStructure, PartialLabels
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
@@ -81,8 +77,6 @@ class Likelihood:
         Weight of each sample.
     allowed : boolean array of shape (n_positions, n_labels), optional
         Possible labels of each position, if some labels are not known.
-    miss_cost : array of shape (n_positions,), optional
-        Log cost of missing the gold label.
     """
 
     def __init__(
@@ -92,7 +86,6 @@ class Likelihood:
         weights: Floats,
         *,
         allowed: NDArray[np.bool_] | None = None,
-        miss_cost: Floats | None = None,
     ) -> None:
         self.bound = bound
         self.codes = codes
@@ -105,7 +98,6 @@ class Likelihood:
             raise InputError(
                 "no sequence with a known label counts: there is nothing to learn from"
             )
-        self.costs = None if miss_cost is None else MissCosts(codes, miss_cost)
         self.n_params, self.n_jobs = bound.n_params, bound.n_jobs
         # None if all are 1, which saves multiplications.
         self.varying_weights = weights if np.any(weights != 1.0) else None
@@ -114,7 +106,7 @@ class Likelihood:
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``; the next call may overwrite the parts."""
         weights = self.varying_weights
-        found = self.bound.expected_features(w, weights, self.costs, self.partial)
+        found = self.bound.expected_features(w, weights, self.partial)
         loss = float((found.log_z if weights is None else found.log_z * weights).sum())
         if not math.isfinite(loss):
             bad = int(np.argmax(~np.isfinite(found.log_z)))
@@ -127,7 +119,7 @@ class Likelihood:
 
     def curvature(self, w: Floats) -> Floats | None:
         """Return the approximate diagonal of the Hessian at ``w``, if it is available."""
-        return self.bound.curvature(w, self.varying_weights, self.costs)
+        return self.bound.curvature(w, self.varying_weights)
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
@@ -138,18 +130,12 @@ class Likelihood:
         return self.bound.typical_shares()
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
-        """Return the value at zero weights, for some samples if given.
-
-        No pass over the data is needed if there are no costs.
-        """
+        """Return the value at zero weights, for some samples if given, without a pass over the data."""
         log_counts = np.diff(self.bound.X.offsets) * math.log(self.bound.n_labels)
         if self.partial is not None:
             log_counts = log_counts - self.partial.log_counts
         every = self.weights * log_counts
-        if self.costs is None:
-            return float(np.sum(every if samples is None else every[samples]))
-        value = self.evaluate(np.zeros(self.n_params)).loss
-        return value if samples is None else value * every[samples].sum() / every.sum()
+        return float(np.sum(every if samples is None else every[samples]))
 
 
 class PenalisedObjective:

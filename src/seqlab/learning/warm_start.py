@@ -110,7 +110,7 @@ class WarmStart:
         at_zero = term.value_at_zero(sample)
         for _ in range(MAX_HALVINGS):
             passes = self.support.stochastic_passes(
-                term.codes, term.weights, term.costs, self.objective.c2, rate, term.partial
+                term.codes, term.weights, self.objective.c2, rate, term.partial
             )
             loss, _ = passes.run(sample)
             if loss < at_zero:

@@ -9,14 +9,14 @@ from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.structures.pair_sums import PairSums, RowScores
-    from seqlab.structures.protocol import BeamOptions, BoundStructure, MissCosts, Structure
+    from seqlab.structures.protocol import BeamOptions, BoundStructure, Structure
     from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
 
 __getattr__, __dir__ = import_on_use(
     __name__,
     {
         "pair_sums": ("PairSums", "RowScores"),
-        "protocol": ("BeamOptions", "BoundStructure", "MissCosts", "Structure"),
+        "protocol": ("BeamOptions", "BoundStructure", "Structure"),
         "sources": ("FunctionSource", "KernelSource", "ScoreSource"),
     },
 )
@@ -26,7 +26,6 @@ __all__ = [
     "BoundStructure",
     "FunctionSource",
     "KernelSource",
-    "MissCosts",
     "OnlineWeights",
     "PairSums",
     "PartialLabels",

@@ -52,13 +52,6 @@ N_SLOTS = 8
 BLOCK_DOUBLES = 65_536
 
 
-class MissCosts(NamedTuple):
-    """Cost of missing the gold label at each position (softmax-margin training)."""
-
-    codes: Codes  # gold labels, (n_positions,)
-    costs: Floats  # (n_positions,), 0 if the label is unknown
-
-
 class ExpectedFeatures(NamedTuple):
     """Log-partition and expected features of all samples.
 
@@ -245,7 +238,6 @@ class BoundStructure(ABC):
         self,
         w: Floats,
         weights: Floats | None = None,
-        costs: MissCosts | None = None,
         partial: PartialLabels | None = None,
     ) -> ExpectedFeatures:
         """Return log-partitions and expected features of all samples under weights ``w``.
@@ -255,8 +247,6 @@ class BoundStructure(ABC):
         w : array of shape (n_params,)
         weights : array of shape (n_samples,), optional
             Weight of each sample; the log-partitions are not weighted.
-        costs : MissCosts, optional
-            Added to the scores.
         partial : PartialLabels, optional
             Labels of which some are not known. If given, the log-partitions and expected features restricted
             to the possible labels are subtracted, without those that `observed_features` returns.
@@ -265,7 +255,7 @@ class BoundStructure(ABC):
         allowed = None if partial is None else partial.allowed
 
         def marginals(block: SequenceBlock) -> Any:
-            return self.block_marginals(source, block, weights, costs, allowed)
+            return self.block_marginals(source, block, weights, allowed)
 
         return self.sum_over_blocks(marginals)
 
@@ -372,9 +362,7 @@ class BoundStructure(ABC):
         """
         return None
 
-    def curvature(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> Floats | None:
+    def curvature(self, w: Floats, weights: Floats | None = None) -> Floats | None:
         """Return the approximate diagonal of the Hessian of the summed log-partitions at ``w``.
 
         None if it is not available.
@@ -406,14 +394,10 @@ class BoundStructure(ABC):
         source: ScoreSource,
         block: SequenceBlock,
         weights: Floats | None,
-        costs: MissCosts | None,
         allowed: NDArray[np.bool_] | None,
     ) -> Any:
-        """Return the `Marginals` of a block with costs; minus those of allowed labels, if given."""
+        """Return the `Marginals` of a block; minus those of allowed labels, if given."""
         scores = self.scores(source, block)
-        if costs is not None:
-            codes, cost = costs.codes[block.steps], costs.costs[block.steps]
-            scores = self.add_costs(scores, miss_costs(codes, self.n_labels, cost))
         some = None if weights is None else weights[block.first : block.last]
         found = self.marginals(scores, some)
         if allowed is not None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.structures.partial_labels import Codes, Floats, PartialLabels
-
-if TYPE_CHECKING:
-    from seqlab.structures.protocol import MissCosts
 
 
 class StochasticPasses(Protocol):
@@ -38,9 +35,7 @@ class StochasticSupport(Protocol):
         """Whether one rate of stochastic passes suits all features."""
         ...
 
-    def curvature(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> Floats:
+    def curvature(self, w: Floats, weights: Floats | None = None) -> Floats:
         """Return the approximate diagonal of the Hessian of the summed log-partitions, shape (n_params,)."""
         ...
 
@@ -48,7 +43,6 @@ class StochasticSupport(Protocol):
         self,
         codes: Codes,
         weights: Floats,
-        costs: MissCosts | None,
         c2: float,
         rate: float,
         partial: PartialLabels | None = None,

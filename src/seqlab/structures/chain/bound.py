@@ -36,7 +36,6 @@ from seqlab.structures.protocol import (
     BeamOptions,
     BoundStructure,
     ExpectedFeatures,
-    MissCosts,
     PairMarginals,
 )
 from seqlab.structures.sources import ScoreSource
@@ -206,19 +205,18 @@ class BoundChain(BoundStructure):
         self,
         w: Floats,
         weights: Floats | None = None,
-        costs: MissCosts | None = None,
         partial: PartialLabels | None = None,
     ) -> ExpectedFeatures:
         """Return log-partitions and expected features of all sequences; see `BoundStructure`."""
         if self.structure.edge is not None:
-            return super().expected_features(w, weights, costs, partial)
+            return super().expected_features(w, weights, partial)
         assert partial is None or isinstance(partial, HiddenRuns)
         if partial is None and self.two_label_passes is not None:
-            found = self.two_label_passes.run(w, weights, costs)
+            found = self.two_label_passes.run(w, weights)
         else:
-            found = self.passes.run(w, weights, costs, partial)
+            found = self.passes.run(w, weights, partial)
         if found.n_skipped > 0:
-            self._add_skipped(w, weights, costs, partial, found)
+            self._add_skipped(w, weights, partial, found)
         return ExpectedFeatures(found.log_z, found.parts)
 
     def partial_labels(self, codes: Codes, allowed: NDArray[np.bool_]) -> HiddenRuns:
@@ -237,7 +235,6 @@ class BoundChain(BoundStructure):
         self,
         w: Floats,
         weights: Floats | None,
-        costs: MissCosts | None,
         partial: PartialLabels | None,
         sums: PassSums,
     ) -> None:
@@ -247,7 +244,7 @@ class BoundChain(BoundStructure):
         for block in self._blocks_of(sums.skipped):
             a, b = block.first, block.last
             try:
-                found = self.block_marginals(source, block, weights, costs, allowed)
+                found = self.block_marginals(source, block, weights, allowed)
             except PlacedError as error:
                 raise error.shifted(a) from None
             sums.log_z[a:b] = found.log_z
@@ -269,16 +266,14 @@ class BoundChain(BoundStructure):
                         blocks.append(self.X.block(max(a, first), min(b, last)))
         return blocks
 
-    def curvature(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> Floats:
+    def curvature(self, w: Floats, weights: Floats | None = None) -> Floats:
         """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
         if self.structure.edge is None:
-            found = self.passes.run(w, weights, costs, curvature=True)
+            found = self.passes.run(w, weights, curvature=True)
             out, chosen = found.parts.sum(axis=0), found.skipped
         else:
             out, chosen = np.zeros(self.n_params), np.ones(len(self.X), dtype=bool)
-        add_block_curvature(self, w, self._blocks_of(chosen), weights, costs, out)
+        add_block_curvature(self, w, self._blocks_of(chosen), weights, out)
         return out
 
     def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:

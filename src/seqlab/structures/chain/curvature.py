@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import SequenceBlock
 from seqlab.structures.chain.columns import csr_rows
-from seqlab.structures.protocol import MissCosts
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.bound import BoundChain
@@ -27,14 +26,13 @@ def add_block_curvature(
     w: Floats,
     blocks: list[SequenceBlock],
     weights: Floats | None,
-    costs: MissCosts | None,
     out: Floats,
 ) -> None:
     """Add the curvature of blocks of sequences at ``w`` to ``out`` (n_params,)."""
     structure, source = bound.structure, bound.source(w)
     slices = structure.slices
     for block in blocks:
-        found = bound.block_marginals(source, block, None, costs, None)
+        found = bound.block_marginals(source, block, None, None)
         lengths = np.diff(block.offsets)
         some = np.ones(lengths.size) if weights is None else weights[block.first : block.last]
         step_weights = np.repeat(some, lengths)

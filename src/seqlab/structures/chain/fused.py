@@ -22,7 +22,7 @@ from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights, 
 from seqlab.structures.chain.stochastic import ChainStochasticPasses
 from seqlab.structures.chain.structure import ChainStructure
 from seqlab.structures.partial_labels import PartialLabels
-from seqlab.structures.protocol import N_SLOTS, Codes, MissCosts
+from seqlab.structures.protocol import N_SLOTS, Codes
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
@@ -105,7 +105,6 @@ class FusedPasses:
         self,
         w: Floats,
         weights: Floats | None = None,
-        costs: MissCosts | None = None,
         hidden: HiddenRuns | None = None,
         *,
         curvature: bool = False,
@@ -121,7 +120,6 @@ class FusedPasses:
             factors = arrays._replace(
                 dense_value=arrays.dense_value**2, pair_value=arrays.pair_value**2
             )
-        codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
         weights = NOTHING if weights is None else weights
         runs = None if hidden is None else hidden.arrays
 
@@ -135,7 +133,7 @@ class FusedPasses:
             label_variances = np.zeros(self.rows.width)
             n_skipped = likelihood_slot(
                 order, self.offsets, arrays, self.rows.columns, tables, self.structure.n_labels,
-                codes, cost, weights, runs, curvature, factors,
+                weights, runs, curvature, factors,
                 log_z, sums.tables, label_variances, skipped,
             )  # fmt: skip
             if curvature:
@@ -148,14 +146,12 @@ class FusedPasses:
         n_skipped = sum(run_blocks(run, self._bounds.size - 1, self.n_jobs))
         return PassSums(log_z, self._parts, skipped, n_skipped)
 
-    def curvature(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> Floats:
+    def curvature(self, w: Floats, weights: Floats | None = None) -> Floats:
         """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,).
 
         Sequences that a pass skips are left out: if scores are extreme, the curvature is near 0.
         """
-        sums: Floats = self.run(w, weights, costs, curvature=True).parts.sum(axis=0)
+        sums: Floats = self.run(w, weights, curvature=True).parts.sum(axis=0)
         return sums
 
     @property
@@ -175,16 +171,14 @@ class FusedPasses:
         self,
         codes: Codes,
         weights: Floats,
-        costs: MissCosts | None,
         c2: float,
         rate: float,
         partial: PartialLabels | None = None,
     ) -> ChainStochasticPasses:
         """Return zero weights, to be trained by stochastic gradient descent."""
-        cost = NOTHING if costs is None else costs.costs
         assert partial is None or isinstance(partial, HiddenRuns)
         return ChainStochasticPasses(
-            self.structure, self.X, self.rows, codes, weights, cost, partial, c2=c2, rate=rate
+            self.structure, self.X, self.rows, codes, weights, partial, c2=c2, rate=rate
         )
 
 

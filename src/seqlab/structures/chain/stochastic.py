@@ -42,7 +42,6 @@ class ChainStochasticPasses:
         Of X.
     codes : array of shape (n_steps,)
     weights : array of shape (n_sequences,)
-    miss_cost : array of shape (n_steps,) or (0,)
     hidden : HiddenRuns, optional
         If some labels are not known. Sequences of which nothing is known are not visited.
     c2 : float
@@ -58,14 +57,13 @@ class ChainStochasticPasses:
         rows: MixedRows,
         codes: NDArray[np.int64],
         weights: Floats,
-        miss_cost: Floats,
         hidden: HiddenRuns | None = None,
         *,
         c2: float,
         rate: float,
     ) -> None:
         self._structure, self._rows = structure, rows
-        self._codes, self._miss_cost = codes, miss_cost
+        self._codes = codes
         self._offsets, self._lengths = np.array(X.offsets), X.lengths
         self._rate = rate
         self._layout = PaddedLayout(structure, rows)
@@ -147,7 +145,7 @@ class ChainStochasticPasses:
             order, self._offsets, rows.arrays, self._scaled_rows, self._columns,
             self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,
-            self._codes, self._miss_cost, self._weights,
+            self._codes, self._weights,
             None if self._hidden is None else self._hidden.arrays,
             self._decay, self._rate, self._step, self._scale,
         )  # fmt: skip

@@ -13,7 +13,6 @@ from seqlab.structures.chain._kernels.two_labels import two_label_slot
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import NOTHING, PassSums
 from seqlab.structures.chain.structure import ChainStructure
-from seqlab.structures.protocol import MissCosts
 from seqlab.utils.threads import run_blocks
 
 Floats = NDArray[np.float64]
@@ -44,9 +43,7 @@ class TwoLabelPasses:
         self._lengths = np.diff(features.offsets)
         self._weighted: tuple[Floats, Floats] | None = None  # weights of sequences, their sums
 
-    def run(
-        self, w: Floats, weights: Floats | None = None, costs: MissCosts | None = None
-    ) -> PassSums:
+    def run(self, w: Floats, weights: Floats | None = None) -> PassSums:
         """Return log-partitions and expected features of all sequences.
 
         The next call overwrites the parts.
@@ -61,7 +58,6 @@ class TwoLabelPasses:
         edges[:2][self._has_transition] = w[structure.slices["transitions"]]
         if structure.boundary:
             edges[2:] = w[structure.slices["start"].start :].reshape(2, 2)
-        codes, cost = (np.empty(0, dtype=np.int64), NOTHING) if costs is None else costs
         factors, total = NOTHING if weights is None else weights, self._total(weights)
 
         ones, edge_sums = np.empty(features.X.n_steps), np.zeros((len(features.slots), 4, 2))
@@ -69,7 +65,7 @@ class TwoLabelPasses:
         def run(slot: int) -> int:
             n_skipped: int = two_label_slot(
                 features.slots[slot], features.offsets, features.entries, table, by_label, edges,
-                codes, cost, factors, log_z, ones, edge_sums[slot], skipped,
+                factors, log_z, ones, edge_sums[slot], skipped,
             )  # fmt: skip
             return n_skipped
 

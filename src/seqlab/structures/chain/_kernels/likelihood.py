@@ -34,23 +34,12 @@ from seqlab.structures.chain._kernels.mixed_rows import (
 
 
 @njit(nogil=True, cache=True)
-def add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps):
-    """Add the cost of missing the gold label to every other label of a chain."""
-    for t in range(n_steps):
-        cost, gold = miss_cost[begin + t], codes[begin + t]
-        if cost != 0.0:
-            for j in range(n_labels):
-                if j != gold:
-                    unary[place + t, j] += cost
-
-
-@njit(nogil=True, cache=True)
 def load_group(
-    group, offsets, steps, columns, tables, n_labels, scale, codes, miss_cost, bounds, index, unary
+    group, offsets, steps, columns, tables, n_labels, scale, bounds, index, unary
 ):  # fmt: skip
     """Write the scores of the chains ``group`` to ``unary``, and the first row of each to ``bounds``.
 
-    State weights are multiplied by ``scale``; boundary scores and costs are added at their steps. ``index``
+    State weights are multiplied by ``scale``; boundary scores are added at their steps. ``index``
     receives the step of each row.
     """
     dense, state, _, start, end = tables
@@ -68,13 +57,9 @@ def load_group(
         place += n_steps
     add_matrix_scores(columns, index, place, dense, unary)
     for c in range(group.size):
-        place, begin = bounds[c], offsets[group[c]]
-        n_steps = bounds[c + 1] - place
         for j in range(n_labels):
-            unary[place, j] += start[j]
-            unary[place + n_steps - 1, j] += end[j]
-        if miss_cost.size > 0:
-            add_miss_costs(unary, place, codes, miss_cost, n_labels, begin, n_steps)
+            unary[bounds[c], j] += start[j]
+            unary[bounds[c + 1] - 1, j] += end[j]
 
 
 @njit(nogil=True, cache=True)
@@ -95,7 +80,7 @@ def gold_score(unary, place, pairwise, codes, begin, n_steps):
 
 @njit(nogil=True, cache=True)
 def likelihood_slot(
-    order, offsets, steps, columns, tables, n_labels, codes, miss_cost, sequence_weights,
+    order, offsets, steps, columns, tables, n_labels, sequence_weights,
     runs, curvature, factors, log_z, sums, out_labels, skipped,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
@@ -104,7 +89,7 @@ def likelihood_slot(
     `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the gradient: every
     marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the
     sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
-    their squares for the curvature. ``miss_cost`` and ``sequence_weights`` may have size 0. ``runs`` is the
+    their squares for the curvature. ``sequence_weights`` may have size 0. ``runs`` is the
     `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted (but not their
     curvature: the difference may be negative); for None, numba compiles a kernel without them. Chains that
     `group_marginals` cannot compute are marked in ``skipped``; returns their number.
@@ -136,8 +121,7 @@ def likelihood_slot(
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets, steps, columns, tables, n_labels, 1.0, codes, miss_cost,
-            bounds, index, unary,
+            group, offsets, steps, columns, tables, n_labels, 1.0, bounds, index, unary
         )  # fmt: skip
         if sequence_weights.size > 0:
             for c in range(group.size):

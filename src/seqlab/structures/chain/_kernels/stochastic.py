@@ -29,7 +29,7 @@ from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_
 def sgd_pass(
     order, offsets, steps, scaled_steps, columns, tables, n_labels,
     pairwise_rate, boundary, boundary_rate,
-    codes, miss_cost, sequence_weights, runs, decay, rate, step, scale,
+    codes, sequence_weights, runs, decay, rate, step, scale,
 ):  # fmt: skip
     """Visit sequences in the given order; update all weights in place (state weights divided by ``scale``).
 
@@ -66,8 +66,7 @@ def sgd_pass(
     for g in range(0, order.size, LANES):
         group = order[g : g + LANES]
         load_group(
-            group, offsets, steps, columns, tables, n_labels, scale, codes, miss_cost,
-            bounds, index, unary,
+            group, offsets, steps, columns, tables, n_labels, scale, bounds, index, unary
         )  # fmt: skip
         for a in range(n_labels):
             for b in range(n_labels):

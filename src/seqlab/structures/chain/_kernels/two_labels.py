@@ -102,7 +102,7 @@ def emit_two(entries, table, by_label, begin, n_steps, lane, first, difference):
 
 @njit(nogil=True, cache=True)
 def two_label_slot(
-    order, offsets, entries, table, by_label, edges, codes, miss_cost, sequence_weights,
+    order, offsets, entries, table, by_label, edges, sequence_weights,
     log_z, ones, edge_sums, skipped,
 ):  # fmt: skip
     """Compute the probabilities of label 1 in the chains of ``order``, and their ``log_z``.
@@ -116,8 +116,6 @@ def two_label_slot(
     table, by_label : see `emit_two`
     edges : array of shape (4, 2)
         Transition scores (two rows), start and end scores.
-    codes, miss_cost : arrays of shape (n_steps,) or (0,)
-        Gold labels, and the cost of missing them.
     sequence_weights : array of shape (n_sequences,) or (0,)
     log_z : array of shape (n_sequences,)
     ones : array of shape (n_steps,)
@@ -156,14 +154,6 @@ def two_label_slot(
                 total += edges[2, 0] + edges[3, 0] + high * last
                 difference[0, c] += edges[2, 1] - edges[2, 0]
                 difference[last, c] += edges[3, 1] - edges[3, 0]
-                if miss_cost.size > 0:
-                    for t in range(lengths[c]):
-                        cost = miss_cost[begin + t]
-                        if codes[begin + t] == 1:
-                            total += cost
-                            difference[t, c] -= cost
-                        else:
-                            difference[t, c] += cost
                 log_z[i] = total
             largest = exp_differences(difference, n_steps, n_lanes, twice, factor)
             done = largest + 2.0 * (high - low) <= MAX_DIFFERENCE
