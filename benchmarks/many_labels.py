@@ -24,9 +24,7 @@ N_TRAIN, N_TEST, LENGTH = 200, 100, 50
 LEARNERS = {
     "CRF, exact": lambda: LinearChainCRF(c2=0.1),
     "perceptron, exact": lambda: StructuredPerceptron(random_state=0),
-    "perceptron, beam of 5": lambda: StructuredPerceptron(
-        beam_width=5, early_update=True, random_state=0
-    ),
+    "perceptron, beam of 5": lambda: StructuredPerceptron(beam_width=5, random_state=0),
     "output code, independent": lambda: SequentialOutputCode(
         StructuredPerceptron(), random_state=0
     ),

@@ -95,6 +95,8 @@ def test_select():
     assert select(TOY, []) == TOY
     with pytest.raises(InputError, match="no experiment has the part 'z'"):
         select(TOY, ["z"])
+    with pytest.raises(InputError, match="all of the parts a, b"):
+        select(TOY, ["a", "b"])
     with pytest.raises(InputError, match="no paper is named 'nonsense'"):
         find_paper("nonsense")
 

@@ -28,7 +28,8 @@ def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", help="Only experiments with this part in their name; may be repeated."
+            "--only",
+            help="Only experiments with this part in their name; if repeated, with all of the parts.",
         ),
     ] = None,
     output: Annotated[

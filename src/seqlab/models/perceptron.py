@@ -64,10 +64,10 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         Labels kept per step in decoding; None for exact decoding.
     early_update : bool, default=False
         With a beam: stop at the step at which the gold label falls out of the beam, and update on the
-        prefix, so that every update corrects an actual error.
+        prefix, so that every update corrects an actual error. Needs more passes: raise ``max_iter``.
     keep_gold : bool, default=False
-        With a beam: always keep the gold label in the beam during training, in addition to the best
-        ``beam_width - 1`` others.
+        With a beam of at least two: always keep the gold label in the beam during training, in addition to
+        the best ``beam_width - 1`` others.
     order : {0, 1}, default=1
         With 0 there are no weights for transitions, and none for the first and last label: each step is
         labelled from its features alone.

@@ -197,7 +197,10 @@ def select(experiments: Sequence[Experiment], only: Iterable[str]) -> list[Exper
         raise InputError(
             f"no experiment has the part {unknown}; choose from {', '.join(sorted(known))}"
         )
-    return [one for one in experiments if wanted <= set(one.name.split("/"))]
+    chosen = [one for one in experiments if wanted <= set(one.name.split("/"))]
+    if not chosen:
+        raise InputError(f"no experiment has all of the parts {', '.join(sorted(wanted))}")
+    return chosen
 
 
 def run(experiments: Iterable[Experiment]) -> Iterator[Result]:

@@ -23,6 +23,7 @@ from seqlab.data.errors import NumericalError
 from seqlab.learning.boosting.growers import TreeGrower
 from seqlab.optim import FitState
 from seqlab.structures import BeamOptions, BoundStructure, PairSums, RowScores
+from seqlab.utils.linalg import dot
 from seqlab.utils.threads import effective_n_jobs, run_blocks
 
 Floats = NDArray[np.float64]
@@ -115,14 +116,31 @@ class Boosting:
             counts[:, :-1] = inner[:, None]
         return np.repeat(counts[None], n_labels, axis=0)
 
+    def first_rounds(self, n_rounds: int) -> list[tuple[float, list[Any]]]:
+        """Return the steps and trees of the first rounds."""
+        return self.rounds[:n_rounds]
+
     def states(self) -> Iterator[FitState]:
         """Yield a state after each round; its point is the number of rounds."""
         # All scores are equal, so that a beam would be arbitrary: the first round is exact.
-        objective = self._evaluate(beam=None)
-        values = [objective]
+        yield from self._rounds_from([self._evaluate(beam=None)])
+
+    def _rounds_from(
+        self, values: list[float], pending: tuple[list[Any], float] | None = None
+    ) -> Iterator[FitState]:
+        """Yield a state after each further round.
+
+        Parameters
+        ----------
+        values : list of float
+            Objectives so far.
+        pending : (list of trees, float), optional
+            Trees that have already been added, times a step that may be too long.
+        """
         while True:
-            trees = self._add_trees()
-            step, objective = self._find_step(trees, max(values[-self._memory :]))
+            trees, step = pending or (self._add_trees(), self.learning_rate)
+            pending = None
+            step, objective = self._find_step(trees, step, max(values[-self._memory :]))
             if step == 0.0:
                 yield FitState(len(self.rounds), values[-1], converged=True, info={"step": 0.0})
                 return
@@ -135,12 +153,11 @@ class Boosting:
             converged = is_slow and n_rounds >= self._memory
             yield FitState(n_rounds, objective, converged=converged, info={"step": step})
 
-    def _find_step(self, trees: list[Any], reference: float) -> tuple[float, float]:
+    def _find_step(self, trees: list[Any], step: float, reference: float) -> tuple[float, float]:
         """Shorten the step of new trees until the objective is not above ``reference``.
 
         Returns the step (0 if there is none) and the objective.
         """
-        step = self.learning_rate
         objective = self._evaluate(self.beam)
         for _ in range(MAX_HALVINGS):
             if objective <= reference:
@@ -159,7 +176,7 @@ class Boosting:
         log_likelihood = self.bound.add_pair_sums(
             self.scores, self.codes, self.weights, self.sums, beam=beam
         )
-        objective = -float((self.weights * log_likelihood).sum())
+        objective = -dot(self.weights, log_likelihood)
         if not math.isfinite(objective) and not np.isfinite(log_likelihood).all():
             bad = int(np.argmin(np.isfinite(log_likelihood)))
             raise NumericalError("the likelihood of sequence {sequence} is not finite", bad)

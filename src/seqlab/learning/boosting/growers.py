@@ -139,6 +139,10 @@ class FeatureTreeGrower:
         pair: Floats,
     ) -> GrownTrees:
         """Fit trees and add them to the scores; see `TreeGrower`."""
-        sums = gradient, curvature, scale
-        options: Any = *self._arrays, *self._options, factor, node, pair
-        return GrownTrees(*grow_trees(*sums, *options))
+        arguments: Any = gradient, curvature, scale, *self.arguments, factor, node, pair
+        return GrownTrees(*grow_trees(*arguments))
+
+    @property
+    def arguments(self) -> Any:
+        """Arguments of the compiled functions: features and options."""
+        return *self._arrays, *self._options

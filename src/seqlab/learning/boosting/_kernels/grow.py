@@ -198,10 +198,11 @@ def grow_tree(
 
     bins = np.zeros((max_leaf_nodes, n_bins, 2), dtype=np.int64)
     columns = np.zeros((max_leaf_nodes, n_columns, 2), dtype=np.int64)
-    rows = np.arange(n_rows).astype(np.int32)
+    rows = np.empty(n_rows, dtype=np.int32)
     # Where each row is in ``rows``; a split on the columns copies rows, and the copies are a new group.
     positions = np.empty((1, n_rows), dtype=np.int32)
-    positions[0] = rows
+    for row in range(n_rows):
+        rows[row] = positions[0, row] = row
     row_g, row_h = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
     for row in range(n_rows):
         g, h = 0, 0
@@ -246,7 +247,8 @@ def grow_tree(
         n_nodes, n_leaves = n_nodes + 2, n_leaves + 1
         feature[node], child[node] = f, left
         a, b = begin[node], stop[node]
-        member[left], member[right] = member[node], member[node]
+        for c in range(n_columns):
+            member[left, c] = member[right, c] = member[node, c]
         group[left], group[right] = group[node], group[node]
         on_left[:] = False
         if f == COLUMNS:
@@ -262,7 +264,7 @@ def grow_tree(
                 row_g, row_h = extended(row_g, size), extended(row_h, size)
             if n_groups == positions.shape[0]:
                 more = np.full((2 * n_groups, n_rows), -1, dtype=np.int32)
-                more[:n_groups] = positions
+                copy_rows_to(positions, more, 0)
                 positions = more
             group[right] = n_groups
             begin[left], stop[left] = a, b
@@ -321,8 +323,9 @@ def grow_tree(
             if f == COLUMNS:
                 for c in range(n_columns):
                     if member[small, c]:
-                        small_columns[c] = large_columns[c]
-                        large_columns[c] = 0
+                        for k in range(2):
+                            small_columns[c, k] = large_columns[c, k]
+                            large_columns[c, k] = 0
             else:
                 add_columns(
                     gradient,
@@ -355,5 +358,20 @@ def grow_tree(
 def extended(array: Any, size: int) -> Any:
     """Return a longer copy of an array."""
     longer = np.empty(size, dtype=array.dtype)
-    longer[: array.size] = array
+    copy_to(array, longer, 0)
     return longer
+
+
+@njit(nogil=True, cache=True)
+def copy_to(array: Any, out: Any, begin: int) -> None:
+    """Copy an array into a longer one. Assigning to a slice would take seconds to compile."""
+    for i in range(array.size):
+        out[begin + i] = array[i]
+
+
+@njit(nogil=True, cache=True)
+def copy_rows_to(array: Any, out: Any, begin: int) -> None:
+    """Copy the rows of a 2-D array into a longer one."""
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            out[begin + i, j] = array[i, j]

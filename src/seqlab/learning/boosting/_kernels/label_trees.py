@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 
 from seqlab.learning.boosting._kernels.grow import (
+    copy_rows_to,
+    copy_to,
     extended,
     grow_tree,
     largest_number_of_leaves,
@@ -109,13 +111,18 @@ def grow_trees(
         own_rows = tree[7]
         a, b = offsets[k], offsets[k] + tree[0].size
         offsets[k + 1] = b
-        feature[a:b], place[a:b], child[a:b] = tree[0], tree[1], tree[2]
-        goes_left[a:b], member[a:b] = tree[3], tree[4]
-        value[a:b], gain[a:b] = tree[5], tree[6]
-        begin[a:b], stop[a:b] = tree[8] + n_used, tree[9] + n_used
+        copy_to(tree[0], feature, a)
+        copy_to(tree[1], place, a)
+        copy_to(tree[2], child, a)
+        copy_rows_to(tree[3], goes_left, a)
+        copy_rows_to(tree[4], member, a)
+        copy_to(tree[5], value, a)
+        copy_to(tree[6], gain, a)
+        for i in range(b - a):
+            begin[a + i], stop[a + i] = tree[8][i] + n_used, tree[9][i] + n_used
         if n_used + own_rows.size > rows.size:
             rows = extended(rows, max(2 * rows.size, n_used + own_rows.size))
-        rows[n_used : n_used + own_rows.size] = own_rows
+        copy_to(own_rows, rows, n_used)
         n_used += own_rows.size
     n = offsets[n_trees]
     add_leaves(offsets, feature, member, value, rows, begin, stop, factor, node, pair)
