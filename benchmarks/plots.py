@@ -132,6 +132,11 @@ def write_tables(results, path):
             f"{work['target']:g}" if work.get("target") else "",
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    from seqlab.papers import output_codes
+
+    # How the numbers were obtained, and what had been seen before: the end of the docstring.
+    _, _, notes = output_codes.__doc__.partition("Three seeds each")
+    lines += ["", "Three seeds each" + notes.rstrip()]
     lines += ["", "| claim | verdict | numbers |", "|---|---|---|"]
     for claim in results["claims"]:
         lines.append(f"| {claim['text']} | {claim['verdict']} | {claim['evidence']} |")

@@ -255,6 +255,17 @@ class TestInspect:
         assert len(found["features"]["B-City"]["for"]) == 2
         assert {"from", "to", "weight"} == set(found["transitions"][0])
 
+    def test_trees_have_importances(self, run, tmp_path):
+        file, out = tmp_path / "xor.txt", tmp_path / "trees.seqlab"
+        file.write_text("".join(f"{a} {b} {int(a != b)}\n" for a in "xy" for b in "xy") + "\n")
+        ok(run("train", file, "-o", out, "-m", "BoostedCRF", "-p", "max_iter=3"))
+        text = ok(run("inspect", out, "--top", "2"))
+        assert "previous label" in text
+        assert "no transitions" not in text
+        assert "not converged" not in text
+        found = json.loads(ok(run("inspect", out, "--json")))["importances"]
+        assert sum(found.values()) == pytest.approx(1.0, abs=0.1)
+
 
 class TestDatasets:
     def test_list_and_show(self, run):

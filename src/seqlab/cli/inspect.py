@@ -20,7 +20,8 @@ HELP = """
 Show what a model has learned.
 
 The features with the largest positive and negative weights for each label, and the transitions between
-labels with the largest weights. A weight of 0.7 doubles the odds.
+labels with the largest weights. A weight of 0.7 doubles the odds. For a model of trees, the importances of
+its features.
 
   [bold]seqlab inspect address.seqlab[/bold]
   [bold]seqlab inspect address.seqlab --label B-City --top 20[/bold]
@@ -56,6 +57,9 @@ def inspect(
         return
     console = _console.stdout()
     _print_facts(console, facts)
+    if has_trees(labeler):
+        print_importances(console, loaded, top)
+        return
     if has_weights(labeler):
         print_features(console, loaded, top, labels)
     else:
@@ -67,6 +71,23 @@ def inspect(
 def has_weights(labeler: Any) -> bool:
     """Whether a labeler has linear weights."""
     return hasattr(labeler, "coef_") or hasattr(getattr(labeler, "estimator_", None), "coef_")
+
+
+def has_trees(labeler: Any) -> bool:
+    """Whether a labeler is a sum of trees, which have importances of features instead of weights."""
+    return hasattr(labeler, "previous_label_importance_")
+
+
+def print_importances(console: Any, model: Any, top: int) -> None:
+    """Print the most important features of a model of trees."""
+    from seqlab.inspection import top_importances
+
+    table = _console.plain_table()
+    table.add_column("feature", no_wrap=True, overflow="ellipsis", max_width=console.width - 20)
+    table.add_column("importance", justify="right")
+    for one in top_importances(model, top):
+        table.add_row(_console.escape_text(one.feature), f"{one.importance:.3f}")
+    console.print(table)
 
 
 def print_features(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
@@ -166,7 +187,8 @@ def _collect_facts(model: Any, labeler: Any) -> dict[str, Any]:
         facts["weights"] = int(np.count_nonzero(values))
     if getattr(labeler, "n_iter_", None) is not None:
         facts["iterations"] = int(labeler.n_iter_)
-        facts["converged"] = bool(getattr(labeler, "converged_", True))
+        # The number of rounds of boosting is a choice: nobody expects them to converge.
+        facts["converged"] = has_trees(labeler) or bool(getattr(labeler, "converged_", True))
     defaults = type(labeler)().get_params(deep=False)
     given = labeler.get_params(deep=False)
     facts["parameters"] = {
@@ -200,9 +222,11 @@ def _print_facts(console: Any, facts: dict[str, Any]) -> None:
 def _to_dict(
     model: Any, facts: dict[str, Any], top: int, labels: list[Any] | None
 ) -> dict[str, Any]:
-    from seqlab.inspection import top_features, top_transitions
+    from seqlab.inspection import top_features, top_importances, top_transitions
 
     result: dict[str, Any] = {"model": facts}
+    if has_trees(getattr(model, "labeler_", model)):
+        result["importances"] = {one.feature: one.importance for one in top_importances(model, top)}
     if has_weights(getattr(model, "labeler_", model)):
         result["features"] = {
             str(one.label): {

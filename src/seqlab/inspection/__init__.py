@@ -8,6 +8,7 @@ from seqlab.inspection.strips import StripDisplay
 from seqlab.inspection.subsequences import SubsequenceReason, explain_subsequences
 from seqlab.inspection.terminal import LabelStrip
 from seqlab.inspection.weights import (
+    FeatureImportance,
     FeatureWeight,
     LabelFeatures,
     TransitionWeight,
@@ -15,12 +16,14 @@ from seqlab.inspection.weights import (
     label_order,
     to_frame,
     top_features,
+    top_importances,
     top_transitions,
     transition_matrix,
 )
 
 __all__ = [
     "ConfusionDisplay",
+    "FeatureImportance",
     "FeatureWeight",
     "HistoryDisplay",
     "LabelFeatures",
@@ -34,6 +37,7 @@ __all__ = [
     "label_order",
     "to_frame",
     "top_features",
+    "top_importances",
     "top_transitions",
     "transition_matrix",
 ]

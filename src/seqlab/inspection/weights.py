@@ -50,6 +50,19 @@ class LabelFeatures(NamedTuple):
     n_weights: int
 
 
+class FeatureImportance(NamedTuple):
+    """Proportion of the gain of all splits that is due to a feature.
+
+    Attributes
+    ----------
+    feature : str
+    importance : float
+    """
+
+    feature: str
+    importance: float
+
+
 class TransitionWeight(NamedTuple):
     """Weight of a transition between labels; ``<start>`` and ``<end>`` mean the ends of a sequence.
 
@@ -152,6 +165,39 @@ def top_transitions(
         )
         for k in order
     ]
+
+
+def top_importances(model: Any, n: int = 10) -> list[FeatureImportance]:
+    """Return the features with the largest importances of a model of trees, largest first.
+
+    Parameters
+    ----------
+    model : BoostedCRF, RelationalBoostedCRF, or a Tagger with one of them
+    n : int, default=10
+        Number of features. The importance of the previous label comes after them.
+
+    Examples
+    --------
+    >>> from seqlab import BoostedCRF
+    >>> from seqlab.inspection import top_importances
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> model = BoostedCRF(max_iter=2, order=0).fit(X, [["D", "N"], ["D", "N"]])
+    >>> [(one.feature, round(one.importance, 2)) for one in top_importances(model, 1)]
+    [('word=dog', 1.0), ('previous label', 0.0)]
+    """
+    labeler = _labeler(model)
+    importances = getattr(labeler, "feature_importances_", None)
+    if importances is None:
+        raise InputError(f"{type(labeler).__name__} has no importances of features")
+    tests = getattr(labeler, "get_test_names", None)
+    names = feature_names(model) if tests is None else np.asarray(tests(), dtype=object)
+    best = np.argsort(-importances, kind="stable")[:n]
+    found = [
+        FeatureImportance(_name(names, column), float(importances[column]))
+        for column in best.tolist()
+        if importances[column] > 0.0
+    ]
+    return [*found, FeatureImportance("previous label", float(labeler.previous_label_importance_))]
 
 
 def transition_matrix(model: Any, *, boundary: bool = False) -> NDArray[np.float64] | None:
