@@ -208,3 +208,12 @@ def test_few_labels_in_english_text():
     ]
     measured = [result.measured for result in results]
     assert measured == pytest.approx([69.9, 70.0, 67.8, 59.9, 67.0], abs=0.5)
+
+
+def test_a_derived_experiment_takes_results_that_are_known_or_measured():
+    derived = Experiment("c", lambda a, b: a.measured - b.measured, derived_from=("a", "b"))
+    a, b = Experiment("a", lambda: [3.0, 5.0]), Experiment("b", lambda: 1.0)
+    assert [one.measured for one in run([a, b, derived])] == [4.0, 1.0, 3.0]
+    [known] = run([a])
+    assert [one.measured for one in run([b, derived], {"a": known})] == [1.0, 3.0]
+    assert [one.experiment.name for one in run([a, derived])] == ["a"]

@@ -25,6 +25,7 @@ student), 1,703 binary word indicators without names.
 
 cornell 195 pages, 304 links; texas 187, 328; washington 230, 446; wisconsin 265, 530
 
+One entry per school: ``list(zip(data, edges))`` are the graphs that the graph models take.
 Usual split: train on three schools, test on the fourth. An edge is a pair of pages in the order of
 the file (the cited page first, by LINQS's convention); some pages link to themselves.
 Terms: none stated; cite

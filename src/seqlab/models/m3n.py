@@ -32,20 +32,20 @@ class M3N(MarginBoundMixin, MarginChainLabeler):
         Factor of the summed slack; larger values fit the training data more closely. As in SVM-hmm with
         ``C_hmm = C * n_sequences``.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
-        Similarity of the features of two steps. "poly" is ``(gamma a . b + coef0) ** degree``, "rbf" is
-        ``exp(-gamma |a - b|^2)``. A callable takes two matrices and returns the matrix of similarities of
-        their rows. With "precomputed", X holds the kernel between its own steps (rows) and all training
-        steps in their order (columns).
+        Similarity of the features of two steps; its matrices must be positive semidefinite. "poly" is
+        ``(gamma a . b + coef0) ** degree``, "rbf" is ``exp(-gamma |a - b|^2)``. A callable takes two matrices
+        and returns the matrix of similarities of their rows. With "precomputed", X holds the kernel between
+        its own steps (rows) and all training steps in their order (columns).
     degree : int, default=3
         Degree of the "poly" kernel.
     coef0 : float, default=1.0
-        Constant of the "poly" kernel.
+        Constant of the "poly" kernel, not negative.
     gamma : float or None, default=None
         Factor of "poly" (default 1) and "rbf" (default ``1 / (n_features * variance of X)``).
     normalize : bool or "auto", default="auto"
         Divide the "poly" kernel by ``sqrt(k(a, a) k(b, b))``; with "linear", scale every row of X to unit
-        length. "auto" is True for "poly" only. The best ``C`` depends strongly on it: without it, ``k(a,
-        a)`` of a cubic kernel on 128 pixels is about 10^5.
+        length; "rbf" is normalised in any case. "auto" is True for "poly" only. The best ``C`` depends
+        strongly on it: without it, ``k(a, a)`` of a cubic kernel on 128 pixels is about 10^5.
     edge_features : bool, default=False
         Whether the kernel, or the features, also apply to pairs of labels; L^2 times the cost.
     boundary : bool, default=True
@@ -53,12 +53,13 @@ class M3N(MarginBoundMixin, MarginChainLabeler):
     class_weight : dict, "balanced" or None, default=None
         Cost of missing a step with a label of this class.
     solver : {"smo", "bcfw"}, default="smo"
-        "smo" moves mass between labelings found by inference, on the marginals of nodes and edges. "bcfw" is
-        block-coordinate Frank-Wolfe with pairwise steps on stored labelings. Both converge to the same
-        optimum.
+        "smo" (sequential minimal optimisation) moves mass between labelings found by inference, on the
+        marginals of nodes and edges. "bcfw" is block-coordinate Frank-Wolfe with pairwise steps on stored
+        labelings. Both converge to the same optimum, but slowly if C or the scale of the features is large;
+        `StructuredSVM` has a solver that does not depend on the scale.
     cache_size : float, default=2000
         Memory for rows of the kernel matrix, in MB. If the matrix of the distinct training steps does not
-        fit, rows are computed on demand.
+        fit, rows are computed on demand (fast if all features are 0 or 1).
     max_iter : int, default=1000
         Maximum number of passes over the data.
     tol : float, default=1e-3

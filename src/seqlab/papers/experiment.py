@@ -8,7 +8,7 @@ B"), checked for each seed or fold.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from statistics import fmean, stdev
@@ -27,21 +27,25 @@ class Experiment:
     name : str
         Parts joined by ``/``, from general to specific: ``np/snow/cscl``.
     measure : function
-        Without arguments; trains, predicts and returns the number, or a sequence with one number per seed or
-        fold.
+        Trains, predicts and returns the number, or a sequence with one number per seed or fold. Without
+        arguments, unless the number is derived from others.
     published : float, optional
         The number in the paper, if it has the same experiment (perhaps on other data).
     target : float, optional
         Our lower limit, or upper limit if less is better.
     less_is_better : bool, default=False
         Whether the number is an error.
+    derived_from : tuple of str, default=()
+        Experiments, earlier in the list, whose results ``measure`` takes. It runs only if all of them have
+        been measured.
     """
 
     name: str
-    measure: Callable[[], float | Sequence[float]]
+    measure: Callable[..., float | Sequence[float]]
     published: float | None = None
     target: float | None = None
     less_is_better: bool = False
+    derived_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ def select(experiments: Sequence[Experiment], only: Iterable[str]) -> list[Exper
     >>> [one.name for one in select(every, ["hmm", "np"])]
     ['np/snow/hmm']
     """
-    wanted = {part for one in only for part in one.split("/")}
+    wanted = {part for one in only for part in one.split("/") if part}
     known = {part for one in experiments for part in one.name.split("/")}
     if not wanted <= known:
         unknown = ", ".join(map(repr, sorted(wanted - known)))
@@ -203,14 +207,28 @@ def select(experiments: Sequence[Experiment], only: Iterable[str]) -> list[Exper
     return chosen
 
 
-def run(experiments: Iterable[Experiment]) -> Iterator[Result]:
-    """Run the experiments one after the other."""
+def run(
+    experiments: Iterable[Experiment], known: Mapping[str, Result] | None = None
+) -> Iterator[Result]:
+    """Run the experiments one after the other.
+
+    Parameters
+    ----------
+    experiments : iterable of Experiment
+    known : mapping of str to Result, optional
+        Results of other experiments, by name, for experiments that are derived from them.
+    """
+    results = dict(known or {})
     for experiment in experiments:
+        if not results.keys() >= set(experiment.derived_from):
+            continue
         began = time.perf_counter()
-        found = experiment.measure()
+        found = experiment.measure(*(results[name] for name in experiment.derived_from))
         values = tuple(float(one) for one in found) if isinstance(found, Sequence) else ()
         measured = fmean(values) if values else float(found)  # type: ignore[arg-type]
-        yield Result(experiment, measured, time.perf_counter() - began, values)
+        result = Result(experiment, measured, time.perf_counter() - began, values)
+        results[experiment.name] = result
+        yield result
 
 
 def check_claims(claims: Iterable[Claim], results: Iterable[Result]) -> list[tuple[str, bool]]:

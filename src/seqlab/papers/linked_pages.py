@@ -21,6 +21,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -57,20 +58,25 @@ def load_pages() -> Any:
     return fetch_webkb()
 
 
-def fit_predict(name: str, penalty: float, train: tuple[int, ...], test: int) -> NDArray[Any]:
-    """Train on some schools and label the pages of another."""
+@cache
+def fit(name: str, penalty: float, train: tuple[int, ...]) -> Any:
+    """Train on some schools. A model of two schools is validated on each of the other two."""
     web = load_pages()
     model = MODELS[name][0](penalty)
     if name in FLAT:
-        import scipy.sparse as sp
-
         X = sp.vstack([web.data[k] for k in train], format="csr")
-        model.fit(X, np.concatenate([web.target[k] for k in train]))
+        return model.fit(X, np.concatenate([web.target[k] for k in train]))
+    graphs = [(web.data[k], web.edges[k]) for k in train]
+    return model.fit(graphs, [web.target[k] for k in train])
+
+
+def fit_predict(name: str, penalty: float, train: tuple[int, ...], test: int) -> NDArray[Any]:
+    """Train on some schools and label the pages of another."""
+    web, model = load_pages(), fit(name, penalty, train)
+    if name in FLAT:
         predicted: NDArray[Any] = model.predict(web.data[test])
         return predicted
-    graphs = list(zip(web.data, web.edges, strict=True))
-    model.fit([graphs[k] for k in train], [web.target[k] for k in train])
-    labels: NDArray[Any] = model.predict([graphs[test]])[0]
+    labels: NDArray[Any] = model.predict([(web.data[test], web.edges[test])])[0]
     return labels
 
 

@@ -7,9 +7,14 @@ reverse: training on nine folds, testing on the first.
 Settings. All penalties, and the constant column of the linear chains, are chosen inside the training fold:
 two thirds of its words train, one third validates; then the whole fold trains. Polynomial kernels are
 ``(a . b + 1) ** degree``, normalised. The linear chains, CRF and M3N, see the pixels and a constant column,
-scaled to unit length: without the constant (``crf-pixels``) they are two points worse. The multiclass SVM is
-scikit-learn's (one against one), on the same kernels. Kernels and grids were chosen by
-the test error of folds 0 and 4, whose numbers are therefore slightly optimistic.
+scaled to unit length. Without the constant (``crf-unit``), and on the pixels as they are (``crf-pixels``),
+they are worse. The multiclass SVM is scikit-learn's (one against one), on the same kernels. Kernels and grids
+were chosen by the test error of folds 0 and 4, whose numbers are therefore slightly optimistic.
+
+``ocr-large/m3n-cubic`` has other features than the rest: for each pair of neighbouring pixels, in four
+directions, whether at least one of them is set, so that strokes that are one pixel apart have features in
+common. They and C were chosen by training on folds 1 and 2 and validating on folds 3 to 5. ``-pixels`` is the
+same model on the pixels.
 
 The published numbers are read from statements in this and later papers, because the paper prints a chart. The
 public data have more words than those of the paper, and only 55 different words, which all are in every fold.
@@ -36,12 +41,13 @@ from seqlab.models.crf import LinearChainCRF
 from seqlab.models.m3n import M3N
 from seqlab.models.structured_svm import StructuredSVM
 from seqlab.papers import linked_pages
-from seqlab.papers.experiment import Claim, Experiment
+from seqlab.papers.experiment import Claim, Experiment, Result
 
 TITLE = "Max-margin Markov networks: wrong letters and wrong web pages in percent (less is better)"
 REPEATS = "folds"
 
 N_FOLDS = 10
+IMAGE = (16, 8)  # rows and columns of a letter
 TOL = 0.01  # relative duality gap
 BLOCK_STEPS = 2000  # letters per block of kernel rows of the multiclass SVM
 
@@ -81,6 +87,13 @@ class WithConstant:
     def predict(self, X: Sequences) -> list[Any]:
         """Label words."""
         return self._model.predict(self._scale(X))
+
+
+class UnitRows(WithConstant):
+    """A labeler of words on the pixels, scaled to unit length."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model, 0.0)
 
 
 class LetterSVM:
@@ -146,6 +159,10 @@ MODELS: dict[str, tuple[Callable[..., Any], Sequence[tuple[float, ...]]]] = {
     "svm-quadratic": (partial(LetterSVM, degree=2), [(1.0,), (3.0,), (10.0,)]),
     "svm-cubic": (partial(LetterSVM, degree=3), [(1.0,), (3.0,), (10.0,)]),
     "crf-pixels": (_crf, [(0.5,), (1.0,), (2.0,), (4.0,)]),
+    "crf-unit": (
+        lambda c2: UnitRows(_crf(c2)),
+        [(0.03,), (0.1,), (0.3,)],
+    ),
     "crf": (
         lambda c2, constant: WithConstant(_crf(c2), constant),
         list(itertools.product((0.03, 0.1, 0.3), CONSTANTS)),
@@ -167,6 +184,7 @@ PUBLISHED = {
 TARGETS = {
     "svm-linear": 27.3,
     "svm-cubic": 18.3,
+    "crf-unit": 20.2,
     "crf": 20.2,
     "m3n-linear": 18.8,
     "m3n-quadratic": 11.6,
@@ -212,21 +230,32 @@ def measure(name: str) -> list[float]:
     return [measure_fold(name, fold) for fold in range(N_FOLDS)]
 
 
-def measure_reduction(name: str, other: str) -> float:
+def measure_reduction(errors: Result, others: Result) -> float:
     """How far, in percent, the mean error of a model is below that of another."""
-    return 100.0 * (1.0 - float(np.mean(measure(name)) / np.mean(measure(other))))
+    return 100.0 * (1.0 - errors.measured / others.measured)
 
 
-def measure_large() -> float:
+def pair_pixels(X: Sequences) -> Sequences:
+    """For every pixel and its neighbour in four directions, whether at least one of the two is set."""
+    images = X.matrix.reshape(-1, *IMAGE)
+    wide = np.pad(images, ((0, 0), (1, 0), (1, 1)))  # a row above, a column on both sides
+    height, width = IMAGE
+    left, above = wide[:, 1:, :width], wide[:, :height, 1:-1]
+    corners = wide[:, :height, :width], wide[:, :height, 2:]
+    pairs = [np.maximum(images, other) for other in (left, above, *corners)]
+    return Sequences(np.concatenate(pairs, axis=1).reshape(X.n_steps, -1), X.offsets)
+
+
+def measure_large(prepare: Callable[[Sequences], Sequences]) -> float:
     """Percentage of wrong letters in the first fold of a cubic M3N trained on the other nine.
 
-    The kernel matrix would take 17 GB: rows are computed on demand. The setting is that of the small problem.
+    The kernel matrix would take 17 GB: rows are computed on demand.
     """
     words = load_words()
     train, test = np.flatnonzero(words.folds != 0), np.flatnonzero(words.folds == 0)
     model = M3N(C=3.0, kernel="poly", tol=0.05, cache_size=4000, random_state=0)
-    model.fit(words.X[train], list(words.y[train]))
-    return error_percent(model, words.X[test], words.y[test])
+    model.fit(prepare(words.X[train]), list(words.y[train]))
+    return error_percent(model, prepare(words.X[test]), words.y[test])
 
 
 def measure_gap() -> float:
@@ -255,20 +284,6 @@ def compare_duals() -> list[float]:
     return out
 
 
-def measure_bound_growth() -> float:
-    """Ratio of the growth of the squared second term of the bound, from 16 to 64 steps and from 4 to 16.
-
-    1 if it grows with the logarithm of the number of steps, 4 if it grows linearly.
-    """
-    step = np.array([[1.0, 0.0]])
-    model = M3N(random_state=0).fit([step, step[:, ::-1]], [["a"], ["b"]])
-    squares = []
-    for n in (4, 16, 64):
-        X, y = [np.repeat(step, n, axis=0)] * 5, [["a"] * n] * 5
-        squares.append(model.margin_bound(X, y, 0.5).complexity ** 2)
-    return (squares[2] - squares[1]) / (squares[1] - squares[0])
-
-
 EXPERIMENTS = [
     *(
         Experiment(
@@ -280,19 +295,31 @@ EXPERIMENTS = [
         )
         for name in MODELS
     ),
-    Experiment(
-        "reduction/m3n-cubic/crf", partial(measure_reduction, "m3n-cubic", "crf"), target=40.0
+    *(
+        Experiment(
+            f"reduction/{name}/{other}",
+            measure_reduction,
+            target=target,
+            derived_from=(f"ocr/{name}", f"ocr/{other}"),
+        )
+        for name, other, target in (
+            ("m3n-cubic", "crf", 40.0),
+            ("m3n-cubic", "crf-unit", 40.0),
+            ("m3n-cubic", "svm-cubic", 35.0),
+            ("m3n-linear", "crf", None),
+        )
     ),
     Experiment(
-        "reduction/m3n-cubic/svm-cubic",
-        partial(measure_reduction, "m3n-cubic", "svm-cubic"),
-        target=35.0,
+        "ocr-large/m3n-cubic",
+        partial(measure_large, pair_pixels),
+        target=3.5,
+        less_is_better=True,
     ),
-    Experiment("reduction/m3n-linear/crf", partial(measure_reduction, "m3n-linear", "crf")),
-    Experiment("ocr-large/m3n-cubic", measure_large, target=3.5, less_is_better=True),
+    Experiment(
+        "ocr-large/m3n-cubic-pixels", partial(measure_large, lambda X: X), less_is_better=True
+    ),
     Experiment("dual/smo-gap", measure_gap, target=0.1, less_is_better=True),
     Experiment("dual/factored-exponential", compare_duals, target=0.01, less_is_better=True),
-    Experiment("bound/growth-with-length", measure_bound_growth),
     *linked_pages.EXPERIMENTS,
 ]
 
@@ -354,8 +381,10 @@ CLAIMS = [
     ),
     Claim(
         "the bound grows with the logarithm of the number of labels of a sequence",
-        ("bound/growth-with-length",),
-        lambda ratio: abs(ratio - 1.0) < 1e-6,
+        (),
+        lambda: False,
+        is_required=False,
+        obstacle="the logarithm is a term of the theorem, and its constant is not known",
     ),
     *linked_pages.CLAIMS,
 ]

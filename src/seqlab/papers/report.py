@@ -48,7 +48,7 @@ def run_paper(
     if resume and output is not None and output.exists():
         found = read_results(output, module.TITLE, module.EXPERIMENTS)
     progress = Console(stderr=True, highlight=False)
-    for result in run(one for one in chosen if one.name not in found):
+    for result in run([one for one in chosen if one.name not in found], dict(found)):
         found[result.experiment.name] = result
         progress.print(
             f"{result.experiment.name}  {result.measured:.2f}  [dim]{result.seconds:.1f} s[/dim]"

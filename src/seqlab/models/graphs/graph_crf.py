@@ -88,9 +88,10 @@ class GraphCRF(GraphLabeler):
     GraphM3N : the maximum-margin model on graphs.
     LinearChainCRF : the model for sequences, much faster than a chain given as a graph.
 
-    Notes ----- X is a list of graphs, each a tuple ``(features, edges)`` or ``(features, edges,
-    edge_features)``. An edge from a node to itself counts as a pair of equal labels; several edges between
-    two nodes all count.
+    Notes
+    -----
+    X is a list of graphs, each a tuple ``(features, edges)`` or ``(features, edges, edge_features)``. An edge
+    from a node to itself counts as a pair of equal labels; several edges between two nodes all count.
 
     References
     ----------

@@ -49,9 +49,12 @@ class ChainMarginalDual:
         start_at_gold(model.offsets, codes, limits, n_labels, self._lists)
 
     def run_pass(self, order: NDArray[np.int64], *, search: bool = True) -> int:
-        """Improve the dual on these sequences, in order; return the number of steps."""
+        """Improve the dual on these sequences, in order; return the number of steps.
+
+        There are no stored labelings: without ``search`` nothing changes.
+        """
         model, n_taken = self._model, 0
-        for chunk in model.chunks(order):
+        for chunk in model.chunks(order) if search else ():
             done = 0
             while done < chunk.size:
                 done, n = smo_pass(
@@ -80,21 +83,7 @@ class ChainMarginalDual:
 
     def objective(self) -> float:
         """Return the dual objective."""
-        costs = self._model.problem.costs
-        loss = float(dot(self.node_marginals().ravel(), costs.ravel()))
-        return loss - 0.5 * self._model.squared_norm()
-
-    def node_marginals(self) -> NDArray[np.float64]:
-        """Return the mass of every label at every step, shape (n_steps, n_labels)."""
-        head, following, pair, mass, _ = self._lists
-        n_steps, n_labels = self._model.problem.costs.shape
-        out = np.zeros((n_steps, n_labels))
-        for t in range(n_steps):
-            k = head[t]
-            while k >= 0:
-                out[t, pair[k] % n_labels] += mass[k]
-                k = following[k]
-        return out
+        return self.measure().dual
 
 
 class ChainPlaneDual:

@@ -26,6 +26,9 @@ from seqlab.utils.linalg import dot
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+# Steps whose kernel rows are loaded at a time, if the kernel matrix does not fit into memory.
+MAX_CHUNK = 2048
+
 
 class ChainMarginModel:
     """Weights or kernel coefficients of a chain; a `seqlab.structures.margins.MarginModel`.
@@ -239,10 +242,6 @@ class ChainMarginModel:
         """Return a stochastic subgradient method; the model becomes zero."""
         self.reset()
         return ChainSubgradient(self)
-
-
-# Steps whose kernel rows are loaded at a time, if the kernel matrix does not fit into memory.
-MAX_CHUNK = 2048
 
 
 class ChainSubgradient:
