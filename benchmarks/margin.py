@@ -4,8 +4,8 @@
   Frank-Wolfe, and of labelling the other nine folds;
 - linear: CPU seconds until the primal objective is as low as where SVM-hmm 3.10 stopped (``-c 100 -e 0.5``:
   315.3 after 2.0 s on a machine of this kind; its C is ours times the number of sequences), and to the gaps;
-- a large problem: nine folds with the cubic kernel, whose kernel matrix does not fit into memory. Its features
-  are pairs of neighbouring pixels; see `seqlab.papers.max_margin_networks`.
+- a large problem: nine folds with the cubic kernel, whose kernel matrix does not fit into memory, on
+  pairs of neighbouring pixels; see `seqlab.papers.max_margin_networks`.
 """
 
 from __future__ import annotations

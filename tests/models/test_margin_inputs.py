@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 
 import numpy as np
@@ -133,3 +134,18 @@ def test_types_of_edges_at_predict_are_of_the_kind_of_fit():
     model = GraphCRF().fit([(x, [[0, 1], [1, 2]], np.array([0, 1]))], [labels])
     with pytest.raises(InputError, match="are strings, but those of other graphs are integers"):
         model.predict([(x, [[0, 1]], ["0"])])
+
+
+def test_an_interrupt_takes_effect_while_the_kernel_matrix_is_computed():
+    n_calls = 0
+
+    def kernel(A, B):
+        nonlocal n_calls
+        n_calls += 1
+        signal.raise_signal(signal.SIGINT)
+        return A @ B.T
+
+    x = np.random.default_rng(0).normal(size=(1000, 3))
+    with pytest.raises(KeyboardInterrupt):
+        M3N(kernel=kernel).fit([x], [np.arange(1000) % 2])
+    assert n_calls == 1  # of four blocks of rows

@@ -217,3 +217,10 @@ def test_a_derived_experiment_takes_results_that_are_known_or_measured():
     [known] = run([a])
     assert [one.measured for one in run([b, derived], {"a": known})] == [1.0, 3.0]
     assert [one.experiment.name for one in run([a, derived])] == ["a"]
+
+
+def test_selecting_nothing_is_an_error_and_empty_parts_do_not_count():
+    every = [Experiment("np/snow", float), Experiment("sv/snow", float)]
+    with pytest.raises(InputError, match="no experiment has all of the parts np, sv"):
+        select(every, ["np", "sv"])
+    assert [one.name for one in select(every, ["np/"])] == ["np/snow"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from seqlab.data.errors import InputError
 from seqlab.kernels.functions import BLOCK_ROWS, Kernel
 from seqlab.utils.linalg import matmul
+from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
 # Relative difference of k(a, b) and k(b, a) above which a kernel counts as not symmetric, and share of the
@@ -66,6 +67,7 @@ class GramMatrix:
         self._clock = 0
         if self.is_complete:
             for first in range(0, n, self._n_rows):
+                check_signals()
                 last = min(first + self._n_rows, n)
                 self.stored[first:last] = self._compute(np.arange(first, last))
             self.row_of[:] = np.arange(n)
@@ -90,6 +92,7 @@ class GramMatrix:
         # The clock of the wanted rows is the largest, so that they are never replaced.
         oldest = np.argsort(self._last_used, kind="stable")[: missing.size]
         for first in range(0, missing.size, self._n_rows):
+            check_signals()
             last = first + self._n_rows
             some, slots = missing[first:last], oldest[first:last]
             replaced = self._owner[slots]
