@@ -7,28 +7,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from scaled_data import gaussian_data, tight_optimum
 from seqlab import LinearChainCRF
 from seqlab.learning import Likelihood, PenalisedObjective
 from seqlab.models.crf import default_tol
 from seqlab.structures.chain import centred_shares, typical_shares
 from seqlab.structures.chain.curvature import add_block_curvature
-
-
-def gaussian_data(n_sequences=60, n_features=20, n_labels=5, seed=0):
-    random = np.random.default_rng(seed)
-    means = 0.7 * random.normal(size=(n_labels, n_features))
-    transitions = random.dirichlet(np.full(n_labels, 0.7), size=n_labels)
-    X, y = [], []
-    for n_steps in random.integers(5, 15, n_sequences):
-        labels = [random.integers(n_labels)]
-        while len(labels) < n_steps:
-            labels.append(random.choice(n_labels, p=transitions[labels[-1]]))
-        y.append(np.array(labels))
-        X.append(means[y[-1]] + random.normal(size=(n_steps, n_features)))
-    return X, y
 
 
 def append(X, column):
@@ -53,24 +39,6 @@ def scale(X, name):
     else:
         factors[0] = float(name)
     return [x * factors for x in X]
-
-
-def tight_optimum(X, y, c2):
-    """The optimum by SciPy, in coordinates scaled by the curvature at zero."""
-    model = LinearChainCRF(c2=c2)
-    data = model._read_training(X, y, None, None)
-    bound = model._bind(data)
-    objective = PenalisedObjective(Likelihood(bound, data.codes, data.sequence_weights), c2)
-    roots = np.sqrt(bound.curvature_at_zero(data.sequence_weights) + 2 * c2)
-
-    def scaled(v):
-        value, gradient = objective.loss_gradient(v / roots)
-        return value, gradient / roots
-
-    v, options = np.zeros(roots.size), {"maxiter": 5000, "maxfun": 9000, "maxcor": 30}
-    for _ in range(3):
-        v = minimize(scaled, v, jac=True, method="L-BFGS-B", options=options | {"ftol": 1e-15}).x
-    return scaled(v)[0]
 
 
 NAMES = ["1e2", "1e4", "1e6", "1e12", "mixed", "all 1e3", "year", "time stamp", "running number"]
