@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from seqlab.learning.warm_start import WarmStart
 from seqlab.optim import lbfgs
 from seqlab.structures import BoundStructure
 from seqlab.structures.chain import BoundChain, ChainStructure, FeaturePattern, stochastic
+from seqlab.utils.signals import signals_at_safe_points
 
 VARIANTS = {
     "plain": {},
@@ -232,6 +234,34 @@ def test_the_rate_of_the_warm_start_does_not_depend_on_the_scale_of_the_weights(
         start = WarmStart(other, other.term, support, DiagonalCurvature(other))
         rates.append(start._choose_rate(np.arange(300))._rate)
     assert rates[0] == rates[1]
+
+
+def test_the_warm_start_ends_in_time(monkeypatch):
+    monkeypatch.setattr("seqlab.learning.warm_start.MAX_RATIO", np.inf)  # never good enough
+    monkeypatch.setattr("seqlab.learning.warm_start.MAX_PASSES", 5)
+    objective, _ = problem(lengths=np.full(30, 6), n_labels=3)
+    support = objective.term.bound.stochastic_support()
+    run, n_runs = stochastic.ChainStochasticPasses.run, {None: 0, 1e-9: 0}
+
+    def count(self, order):
+        n_runs[max_seconds] += 1
+        return run(self, order)
+
+    monkeypatch.setattr(stochastic.ChainStochasticPasses, "run", count)
+    for max_seconds in n_runs:
+        curvature = DiagonalCurvature(objective)
+        start = WarmStart(objective, objective.term, support, curvature, max_seconds)
+        assert np.isfinite(start.find_start()).all()
+    assert n_runs[None] - n_runs[1e-9] == 4  # one pass instead of five; others choose the rate
+
+
+def test_an_interrupt_ends_the_warm_start():
+    objective, _ = problem(lengths=np.full(30, 6), n_labels=3)
+    passes = stochastic_passes(objective, 0.05)
+    with signals_at_safe_points():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            passes.run(np.arange(30))
 
 
 def test_results_are_bitwise_identical_for_any_number_of_threads(monkeypatch):

@@ -9,6 +9,7 @@ ten or twenty passes.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -47,6 +48,8 @@ class WarmStart:
     support : StochasticSupport
         Methods of the structure for stochastic passes.
     curvature : DiagonalCurvature
+    max_seconds : float, optional
+        End the passes after this time; at least one is run.
     """
 
     def __init__(
@@ -55,9 +58,11 @@ class WarmStart:
         term: Likelihood,
         support: StochasticSupport,
         curvature: DiagonalCurvature,
+        max_seconds: float | None = None,
     ) -> None:
         self.objective, self.term, self.support = objective, term, support
         self.curvature = curvature
+        self._max_seconds = math.inf if max_seconds is None else max_seconds
         self._is_weak = objective.c2 < WEAK_PENALTY * support.mean_square
 
     def states(
@@ -89,7 +94,7 @@ class WarmStart:
 
         The order of the sequences is random with a fixed seed: the same data give the same weights.
         """
-        random = np.random.default_rng(0)
+        random, began = np.random.default_rng(0), time.perf_counter()
         n_samples = len(self.term.bound.X)
         passes = self._choose_rate(random.permutation(n_samples)[:N_SAMPLE])
         before = math.inf
@@ -99,6 +104,8 @@ class WarmStart:
             if not math.isfinite(running_loss):
                 return None
             if n_done >= MIN_PASSES and running_loss > MAX_RATIO * before:
+                break
+            if time.perf_counter() - began >= self._max_seconds:
                 break
             before = running_loss
         return mean

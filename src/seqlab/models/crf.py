@@ -328,7 +328,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             return iter([FitState(zero, 0.0, 0.0, converged=True, info=info)])
         support = term.bound.stochastic_support()
         if self.solver == "auto" and support is not None and learning.is_worthwhile(term, support):
-            start = learning.WarmStart(objective, term, support, curvature)
+            start = learning.WarmStart(objective, term, support, curvature, self.max_seconds)
             return start.states(batch, self.max_iter)
         zero = np.zeros(objective.n_params)
         return batch(zero, self.max_iter, curvature.at_zero(zero))

@@ -12,6 +12,7 @@ from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
+from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
 # Sequences sorted by length at a time: with more, groups have more equal lengths but a less random order.
@@ -123,6 +124,7 @@ class ChainStochasticPasses:
         n_means, total = 0, 0.0
         frequent = [(mean[k], table[k]) for k in (0, 2, 3, 4)]  # all but the state weights
         for i, part in enumerate(parts):
+            check_signals()
             total += self._run_part(part)
             if i % PARTS_PER_SHRINKAGE == PARTS_PER_SHRINKAGE - 1 or i == len(parts) - 1:
                 self._shrink()
