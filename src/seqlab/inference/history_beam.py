@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NoLegalLabelingError
-from seqlab.inference.kernels.history_beam import backtrack_histories, extend_histories
 from seqlab.inference.results import Labelings
 from seqlab.inference.scores import Floats, Mask
 
@@ -140,6 +139,9 @@ def _search(
     score: Floats,
 ) -> None:
     """Beam search over the sequences of one chunk (longest first), into ``labels`` and ``score``."""
+    # Here because it imports numba.
+    from seqlab.inference.kernels.history_beam import backtrack_histories, extend_histories
+
     base = n_labels + 1
     begin = np.ascontiguousarray(offsets[chunk])
     lengths = np.ascontiguousarray(offsets[chunk + 1] - begin)

@@ -19,15 +19,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from seqlab import inference, learning
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.inference import ChainScores, Mask, beam, marginals, viterbi
-from seqlab.learning import FitProgress, FitResult, Perceptron, TrainingData
+from seqlab.inference import ChainScores, Mask
+from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, ProbabilisticChainMixin, cut_mask
 from seqlab.models.linear_chain import STRUCTURE_CONSTRAINTS, LinearChainLabeler
-from seqlab.structures.chain import ChainStructure, ChainWeights
+from seqlab.structures import chain
 
 
 def _has_one_vector(self: StructuredPerceptron) -> bool:
@@ -252,7 +253,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
             raise InputError("early_update works with 'averaged' or 'last', not with 'voted'")
         bound = self._bind(data)
         random_state = check_random_state(self.random_state)
-        learner = Perceptron(
+        learner = learning.Perceptron(
             bound,
             data.codes,
             data.sequence_weights,
@@ -280,7 +281,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         return self._train(learner.states(), data, store, copy=read, can_warn=False)
 
     def _store_votes(
-        self, structure: ChainStructure, learner: Perceptron, trained: _Trained
+        self, structure: chain.ChainStructure, learner: learning.Perceptron, trained: _Trained
     ) -> None:
         self.votes_: Any = None
         self.survival_: Any = None
@@ -297,7 +298,7 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
         super()._check_state()
         if not state_checks.has_fitted_attributes(self) or self.votes_ is None:
             return
-        structure = state_checks.check_type(self.structure_, "structure_", ChainStructure)
+        structure = state_checks.check_type(self.structure_, "structure_", chain.ChainStructure)
         n_votes = state_checks.check_matrix(
             self.votes_, "votes_", (None, structure.n_params)
         ).shape[0]
@@ -315,8 +316,8 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
 
     def _decode(self, scores: ChainScores, mask: Mask | None) -> NDArray[np.int64]:
         if self.beam_width is None:
-            return viterbi(scores, mask=mask).labels
-        return beam(scores, min(self.beam_width, scores.n_labels), mask=mask).labels
+            return inference.viterbi(scores, mask=mask).labels
+        return inference.beam(scores, min(self.beam_width, scores.n_labels), mask=mask).labels
 
     def _predict_marginals(self, X: Sequences, mask: Mask | None = None) -> NDArray[np.float64]:
         if self.votes_ is not None:
@@ -331,16 +332,16 @@ class StructuredPerceptron(ProbabilisticChainMixin, LinearChainLabeler):
                 scores.end / temperature,
                 scores.offsets,
             )
-            return marginals(scaled, mask=local).node
+            return inference.marginals(scaled, mask=local).node
 
         blocks = self._run(X, scaled_marginals, mask)
         return np.concatenate([np.zeros((0, self.classes_.size)), *blocks])
 
-    def _log_potentials(self) -> ChainWeights | None:
+    def _log_potentials(self) -> chain.ChainWeights | None:
         if self.votes_ is not None:
             return None
         scale = 1.0 / self.temperature
-        return ChainWeights(
+        return chain.ChainWeights(
             self.coef_ * scale,
             self.transitions_ * scale,
             self.start_ * scale,

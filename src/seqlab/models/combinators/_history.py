@@ -21,7 +21,6 @@ from seqlab.data import state_checks
 from seqlab.models._posteriors import MIN_POSTERIOR, StepPosteriors, apply_floor
 from seqlab.models._structural_zeros import log_or_forbidden
 from seqlab.models.combinators._projections import Projections
-from seqlab.utils.linalg import matmul
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -148,6 +147,8 @@ class LocalModel:
         n_features, known, n_labels = matrix.shape[1], self.model.columns, self.model.n_labels
         weights = np.ascontiguousarray(coef[:, :n_features].T)
         # Not through BLAS, whose last bits depend on the number of rows and threads.
+        from seqlab.utils.linalg import matmul  # here because it imports numba
+
         product = matrix @ weights if sp.issparse(matrix) else matmul(matrix, weights)
         base = np.asarray(product) + intercept
         table = np.ascontiguousarray(coef[:, n_features:].T)

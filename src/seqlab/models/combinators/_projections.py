@@ -16,7 +16,7 @@ from seqlab.data import state_checks
 from seqlab.learning import TrainingData
 from seqlab.models._markov import LegalTransitions
 from seqlab.models._posteriors import StepPosteriors, fit_posteriors, weights_and_groups
-from seqlab.structures.chain import previous_codes
+from seqlab.structures import chain
 
 
 class Projections:
@@ -86,7 +86,7 @@ def fit_projections(
         Threads (or workers of the active joblib backend).
     """
     codes, classes, n_labels = data.codes, data.classes, data.classes.size
-    previous = previous_codes(codes, data.X.offsets)
+    previous = chain.previous_codes(codes, data.X.offsets)
     weights, groups = weights_and_groups(data)
     may_follow = np.vstack([legal.transitions, legal.start])
     used = np.ones(codes.size, dtype=bool) if weights is None else weights > 0

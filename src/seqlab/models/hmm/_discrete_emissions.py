@@ -22,16 +22,7 @@ from numpy.typing import NDArray
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.models.hmm._emission_kernels import (
-    MISSING,
-    add_multinomial,
-    add_present,
-    count_present,
-    count_table_rows,
-    count_values,
-    encode_column,
-    sum_table_rows,
-)
+from seqlab.models.hmm import _kernels
 from seqlab.models.hmm._emissions import (
     Emissions,
     Floats,
@@ -42,7 +33,8 @@ from seqlab.models.hmm._emissions import (
     count_nonzero_per_row,
     csr_rows,
 )
-from seqlab.structures.chain import as_csr
+from seqlab.models.hmm._kernels import MISSING
+from seqlab.structures import chain
 
 
 @dataclass
@@ -122,7 +114,7 @@ class CategoricalEmissions(SmoothedEmissions):
         dense = X.matrix.toarray() if X.is_sparse else X.matrix
         codes = np.empty(dense.shape, dtype=np.int32)
         if not all(
-            encode_column(dense, k, categories, codes)
+            _kernels.encode_column(dense, k, categories, codes)
             for k, categories in enumerate(self.categories)
         ):
             check_not_infinite(X)
@@ -158,7 +150,7 @@ class CategoricalEmissions(SmoothedEmissions):
 
         def scores(codes: Any, begin: int, stop: int) -> Floats:
             out = np.empty((stop - begin, self.n_labels))
-            sum_table_rows(codes[begin:stop], starts, table, out)
+            _kernels.sum_table_rows(codes[begin:stop], starts, table, out)
             return out
 
         return scores
@@ -166,7 +158,7 @@ class CategoricalEmissions(SmoothedEmissions):
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         starts = self._column_starts()
         counts = np.zeros((sum(c.size + 1 for c in self.categories), self.n_labels))
-        count_table_rows(matrix[begin:stop], starts, weights, counts)
+        _kernels.count_table_rows(matrix[begin:stop], starts, weights, counts)
         return (counts,)
 
     def estimate(self, statistics: Statistics) -> CategoricalEmissions:
@@ -224,7 +216,7 @@ class BernoulliEmissions(SmoothedEmissions):
 
     def prepare(self, X: Sequences, *, training: bool) -> Any:
         check_not_infinite(X)
-        return as_csr(X).matrix
+        return chain.as_csr(X).matrix
 
     def make_scorer(self) -> Scorer:
         p = np.ascontiguousarray(self.probabilities.T)
@@ -236,7 +228,7 @@ class BernoulliEmissions(SmoothedEmissions):
 
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             out = np.tile(off, (stop - begin, 1))
-            add_present(csr_rows(matrix, begin, stop), present, absent, certain, out)
+            _kernels.add_present(csr_rows(matrix, begin, stop), present, absent, certain, out)
             return out
 
         return scores
@@ -244,7 +236,7 @@ class BernoulliEmissions(SmoothedEmissions):
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         present = np.zeros((matrix.shape[1], self.n_labels))
         missing = np.zeros_like(present)
-        count_present(csr_rows(matrix, begin, stop), weights, present, missing)
+        _kernels.count_present(csr_rows(matrix, begin, stop), weights, present, missing)
         return present, missing, weights.sum(axis=0)
 
     def estimate(self, statistics: Statistics) -> BernoulliEmissions:
@@ -307,7 +299,7 @@ class MultinomialEmissions(SmoothedEmissions):
             X, lambda v: ~(v >= 0), "multinomial emissions are counts: not negative and not missing"
         )
         check_not_infinite(X)
-        return as_csr(X).matrix
+        return chain.as_csr(X).matrix
 
     def make_scorer(self) -> Scorer:
         with np.errstate(divide="ignore"):
@@ -315,14 +307,14 @@ class MultinomialEmissions(SmoothedEmissions):
 
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             out = np.zeros((stop - begin, self.n_labels))
-            add_multinomial(csr_rows(matrix, begin, stop), table, out)
+            _kernels.add_multinomial(csr_rows(matrix, begin, stop), table, out)
             return out
 
         return scores
 
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         counts = np.zeros((matrix.shape[1], self.n_labels))
-        count_values(csr_rows(matrix, begin, stop), weights, counts)
+        _kernels.count_values(csr_rows(matrix, begin, stop), weights, counts)
         return (counts,)
 
     def estimate(self, statistics: Statistics) -> MultinomialEmissions:

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab import inference
 from seqlab.data.errors import PlacedError
-from seqlab.inference import ChainScores, Mask, expected_transitions, path_scores
+from seqlab.inference import ChainScores, Mask
 from seqlab.models._markov import (
     ChainCounts,
     LegalTransitions,
@@ -204,7 +205,7 @@ class HMMTrainer:
 
         def block(first: int, last: int) -> float:
             begin, stop = int(part.offsets[first]), int(part.offsets[last])
-            values = path_scores(scorer.scores(first, last), part.codes[begin:stop])
+            values = inference.path_scores(scorer.scores(first, last), part.codes[begin:stop])
             weights = part.weights[first:last]
             return float((weights * values)[weights > 0].sum())
 
@@ -218,7 +219,7 @@ class HMMTrainer:
         def block(first: int, last: int) -> Counts:
             begin, stop = int(part.offsets[first]), int(part.offsets[last])
             weights = part.weights[first:last]
-            found = expected_transitions(
+            found = inference.expected_transitions(
                 scorer.scores(first, last), weights, mask=Mask(steps=allowed[begin:stop])
             )
             label_weights = found.node * _step_weights(part, first, last)[:, None]

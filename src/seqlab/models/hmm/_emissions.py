@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
-from seqlab.models.hmm._emission_kernels import CSRRows
+from seqlab.models.hmm._kernels import CSRRows
 
 Floats: TypeAlias = NDArray[np.float64]
 Statistics: TypeAlias = tuple[Floats, ...]

@@ -16,14 +16,7 @@ from scipy.linalg import solve_triangular
 
 from seqlab.data import state_checks
 from seqlab.data.sequences import Sequences
-from seqlab.models.hmm._emission_kernels import (
-    add_joint_normal,
-    add_normal,
-    add_normal_rows,
-    count_moments,
-    count_moments_rows,
-    count_products,
-)
+from seqlab.models.hmm import _kernels
 from seqlab.models.hmm._emissions import (
     Emissions,
     Floats,
@@ -116,10 +109,10 @@ class GaussianEmissions(NormalEmissions):
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             if isinstance(matrix, np.ndarray):
                 out = np.zeros((stop - begin, self.n_labels))
-                add_normal(matrix[begin:stop], means, halves, logs, out)
+                _kernels.add_normal(matrix[begin:stop], means, halves, logs, out)
                 return out
             out = np.tile(at_zero.sum(axis=0), (stop - begin, 1))
-            add_normal_rows(csr_rows(matrix, begin, stop), means, halves, at_zero, out)
+            _kernels.add_normal_rows(csr_rows(matrix, begin, stop), means, halves, at_zero, out)
             return out
 
         return scores
@@ -127,14 +120,14 @@ class GaussianEmissions(NormalEmissions):
     def statistics(self, matrix: Any, begin: int, stop: int, weights: Floats) -> Statistics:
         counts, first, second = np.zeros((3, matrix.shape[1], self.n_labels))
         if isinstance(matrix, np.ndarray):
-            count_moments(matrix[begin:stop], self.center, weights, counts, first, second)
+            _kernels.count_moments(matrix[begin:stop], self.center, weights, counts, first, second)
             return counts, first, second
         steps = weights.sum(axis=0)
         counts += steps
         first -= np.outer(self.center, steps)
         second += np.outer(self.center**2, steps)
         rows = csr_rows(matrix, begin, stop)
-        count_moments_rows(rows, self.center, weights, counts, first, second)
+        _kernels.count_moments_rows(rows, self.center, weights, counts, first, second)
         return counts, first, second
 
     def estimate(self, statistics: Statistics) -> GaussianEmissions:
@@ -188,7 +181,7 @@ class FullGaussianEmissions(NormalEmissions):
 
         def scores(matrix: Any, begin: int, stop: int) -> Floats:
             out = np.zeros((stop - begin, self.n_labels))
-            add_joint_normal(matrix[begin:stop], means, whitening, logs, out)
+            _kernels.add_joint_normal(matrix[begin:stop], means, whitening, logs, out)
             return out
 
         return scores
@@ -197,7 +190,7 @@ class FullGaussianEmissions(NormalEmissions):
         n_features = matrix.shape[1]
         first = np.zeros((n_features, self.n_labels))
         second = np.zeros((self.n_labels, n_features, n_features))
-        count_products(matrix[begin:stop], self.center, weights, first, second)
+        _kernels.count_products(matrix[begin:stop], self.center, weights, first, second)
         return weights.sum(axis=0), first, second
 
     def estimate(self, statistics: Statistics) -> FullGaussianEmissions:

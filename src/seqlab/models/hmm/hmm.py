@@ -19,13 +19,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from seqlab import inference
 from seqlab.data import state_checks
 from seqlab.data.convert import Layout
 from seqlab.data.errors import InputError
 from seqlab.data.labels import decode_labels
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
-from seqlab.inference import ChainScores, Mask, log_partition, sample
+from seqlab.inference import ChainScores, Mask
 from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.models._markov import MarkovChain
 from seqlab.models._structural_zeros import CONSTRAINTS, find_legal_transitions, log_or_forbidden
@@ -339,7 +340,7 @@ class HMM(DistributionMixin, ChainLabeler):
         if isinstance(X, Iterator):  # it is read twice
             X = list(X)
         sequences, _ = self._read(X, lengths)
-        blocks = self._run(sequences, lambda scores, *_: log_partition(scores), None)
+        blocks = self._run(sequences, lambda scores, *_: inference.log_partition(scores), None)
         found = np.concatenate([np.zeros(0), *blocks])
         return found if y is None else found + self.sequence_log_proba(X, y, lengths=lengths)
 
@@ -377,7 +378,7 @@ class HMM(DistributionMixin, ChainLabeler):
         unary = np.zeros((int(offsets[-1]), self.classes_.size))
         end = self.may_end_.astype(np.float64) if self.end_ is None else self.end_
         log_chain = map(log_or_forbidden, (self.transitions_, self.start_, end))
-        codes = sample(ChainScores(unary, *log_chain, offsets), 1, random)[0]
+        codes = inference.sample(ChainScores(unary, *log_chain, offsets), 1, random)[0]
         X = Sequences(self.emissions_.sample(codes, random), offsets)
         labels = X.split(decode_labels(codes, self.classes_))
         if isinstance(self.vectorizer_, SymbolVectorizer):

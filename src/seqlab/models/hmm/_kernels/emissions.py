@@ -8,17 +8,12 @@ the label is known, otherwise times a posterior probability. NaN is a missing va
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Columns = NDArray[np.int32]
-# Some rows of a CSR matrix: ``indptr`` (a slice, with absolute positions), ``indices`` and ``data``.
-CSRRows: TypeAlias = tuple[Columns, Columns, Floats]
-MISSING = -1  # code of a missing categorical value
+from seqlab.models.hmm._kernels import MISSING, Columns, CSRRows, Floats
 
 
 @njit(nogil=True, cache=True)
