@@ -266,6 +266,17 @@ class TestInspect:
         found = json.loads(ok(run("inspect", out, "--json")))["importances"]
         assert sum(found.values()) == pytest.approx(1.0, abs=0.1)
 
+    def test_rules_are_shown(self, run, tmp_path):
+        file, out = tmp_path / "days.txt", tmp_path / "rules.seqlab"
+        file.write_text("door out\nfridge eat\ncup eat\n\ndoor out\ncup eat\n\n" * 5)
+        ok(run("train", file, "-o", out, "-m", "StructHKL"))
+        text = ok(run("inspect", out))
+        assert "door" in text
+        assert "no linear weights" not in text
+        assert "door" not in ok(run("inspect", out, "--label", "eat", "--top", "1"))
+        rules = json.loads(ok(run("inspect", out, "--json")))["rules"]
+        assert any("door" in name for one in rules["out"] for name in one["if"])
+
 
 class TestDatasets:
     def test_list_and_show(self, run):

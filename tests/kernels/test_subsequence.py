@@ -242,6 +242,21 @@ def test_wrong_parameters_and_rows_are_refused():
         SubsequenceKernel(window=(1, 1), conjunctions=True)(rows / 2)
     with pytest.raises(InputError, match="anchor='plain'"):
         SubsequenceKernel().between([[["a"]]])
+    kernel, damaged = SubsequenceKernel(window=(1, 1)), rows.copy()
+    damaged[1, 2] = np.nan
+    for form in (np.asarray, sp.csr_matrix):
+        with pytest.raises(InputError, match="row 1 of the windows contains NaN"):
+            kernel(form(damaged))
+        with pytest.raises(InputError, match="row 1"):
+            kernel(rows, form(damaged))
+    with pytest.raises(InputError, match="of 1 dimensions"):
+        kernel(np.ones(6))
+    with pytest.raises(InputError, match="exceeds the range of numbers"):
+        kernel(rows * 1e200)
+    with pytest.raises(InputError, match="exceeds the range of numbers"):
+        SubsequenceKernel(window=(0, 0), conjunctions=True)(np.ones((2, 1100)))
+    with pytest.raises(InputError, match="decay=1e-200 is too small"):
+        SubsequenceKernel(decay=1e-200, window=(1, 1))(rows)
 
 
 def test_conjunctions_span_all_sets_of_features():

@@ -21,7 +21,7 @@ Show what a model has learned.
 
 The features with the largest positive and negative weights for each label, and the transitions between
 labels with the largest weights. A weight of 0.7 doubles the odds. For a model of trees, the importances of
-its features.
+its features; for a model of rules, its rules.
 
   [bold]seqlab inspect address.seqlab[/bold]
   [bold]seqlab inspect address.seqlab --label B-City --top 20[/bold]
@@ -62,6 +62,8 @@ def inspect(
         return
     if has_weights(labeler):
         print_features(console, loaded, top, labels)
+    elif has_rules(labeler):
+        print_rules(console, loaded, top, labels)
     else:
         console.print(f"[dim]{type(labeler).__name__} has no linear weights.[/dim]")
     if label is None:
@@ -76,6 +78,29 @@ def has_weights(labeler: Any) -> bool:
 def has_trees(labeler: Any) -> bool:
     """Whether a labeler is a sum of trees, which have importances of features instead of weights."""
     return hasattr(labeler, "previous_label_importance_")
+
+
+def has_rules(labeler: Any) -> bool:
+    """Whether a labeler has rules: conjunctions with weights."""
+    return hasattr(labeler, "rules_")
+
+
+def print_rules(console: Any, model: Any, top: int, labels: list[Any] | None = None) -> None:
+    """Print the rules with the largest weights of each label."""
+    from seqlab.inspection import top_rules
+
+    table = _console.plain_table()
+    table.add_column("label", no_wrap=True)
+    table.add_column("rules", overflow="fold")
+    table.add_column("", justify="right", min_width=6)
+    for label, rules in top_rules(model, top, labels=labels).items():
+        shown = f"[bold]{_console.escape_text(label)}[/bold]"
+        for rule in rules:
+            conditions = " & ".join(rule.conditions) or "always"
+            table.add_row(shown, _console.escape_text(conditions), f"{rule.weight:+.3f}")
+            shown = ""
+        table.add_section()
+    console.print(table)
 
 
 def print_importances(console: Any, model: Any, top: int) -> None:
@@ -222,11 +247,16 @@ def _print_facts(console: Any, facts: dict[str, Any]) -> None:
 def _to_dict(
     model: Any, facts: dict[str, Any], top: int, labels: list[Any] | None
 ) -> dict[str, Any]:
-    from seqlab.inspection import top_features, top_importances, top_transitions
+    from seqlab.inspection import top_features, top_importances, top_rules, top_transitions
 
     result: dict[str, Any] = {"model": facts}
     if has_trees(getattr(model, "labeler_", model)):
         result["importances"] = {one.feature: one.importance for one in top_importances(model, top)}
+    if has_rules(getattr(model, "labeler_", model)):
+        result["rules"] = {
+            str(label): [{"if": list(one.conditions), "weight": one.weight} for one in some]
+            for label, some in top_rules(model, top, labels=labels).items()
+        }
     if has_weights(getattr(model, "labeler_", model)):
         result["features"] = {
             str(one.label): {

@@ -4,6 +4,7 @@ matplotlib is imported only when something is plotted.
 """
 
 from seqlab.inspection.displays import ConfusionDisplay, HistoryDisplay, TransitionDisplay
+from seqlab.inspection.rules import top_rules
 from seqlab.inspection.strips import StripDisplay
 from seqlab.inspection.subsequences import SubsequenceReason, explain_subsequences
 from seqlab.inspection.terminal import LabelStrip
@@ -38,6 +39,7 @@ __all__ = [
     "to_frame",
     "top_features",
     "top_importances",
+    "top_rules",
     "top_transitions",
     "transition_matrix",
 ]

@@ -223,6 +223,8 @@ class SubsequenceKernel(BaseEstimator):
             raise InputError(
                 f"window must be two numbers of steps, before and after, got {self.window!r}"
             )
+        if float(self.decay) ** 2 == 0.0:
+            raise InputError(f"decay={self.decay} is too small: its square is 0 in floating point")
         return int(sizes[0]), int(sizes[1])
 
     def _check_state(self) -> None:
@@ -252,8 +254,9 @@ class _BoundSubsequences:
         self._n_columns = B.shape[1]
         self._n_lengths = min(int(kernel.max_length), order.size)  # no window has longer ones
         self._fixed = self._split(B)
-        self._matches = LinearKernel().bind(self._fixed.steps)
-        self.scales = self._own_scales(self._fixed)
+        with np.errstate(over="ignore", invalid="ignore"):  # see `_check_range`
+            self._matches = LinearKernel().bind(self._fixed.steps)
+            self.scales = self._own_scales(self._fixed)
 
     def rows(self, A: Matrix) -> Floats:
         """Return ``k(a, b)`` for the windows of ``A`` and the fixed ones, shape (n_rows, n_fixed)."""
@@ -263,8 +266,13 @@ class _BoundSubsequences:
                 "features"
             )
         windows = self._split(A)
+        with np.errstate(over="ignore", invalid="ignore"):  # see `_check_range`
+            return self._values(windows)
+
+    def _values(self, windows: _Windows) -> Floats:
+        """Return the kernel between windows and the fixed ones."""
         scales = self._own_scales(windows)
-        out = np.empty((A.shape[0], self._fixed.ids.shape[0]))
+        out = np.empty((windows.ids.shape[0], self._fixed.ids.shape[0]))
         for part in self._blocks(windows, self._fixed.steps.shape[0]):
             ids, steps = _used_steps(windows, part)
             matches = self._count(self._matches.rows(steps))
@@ -277,6 +285,7 @@ class _BoundSubsequences:
                 *self._options(),
                 out[part],
             )
+        _check_range(out)
         if self._kernel.normalize:
             is_empty, other = ~scales.any(axis=1), ~self.scales.any(axis=1)
             out[np.ix_(is_empty, other)] = 1.0
@@ -298,6 +307,7 @@ class _BoundSubsequences:
         if not normalize:
             return np.ones(shape)
         own = self.own_values(windows)
+        _check_range(own)
         if normalize == "length":
             n_lengths = (own > 0.0).sum(axis=1, keepdims=True)
         else:
@@ -363,5 +373,25 @@ def _spread(sequences: Sequences, rows: Ints, width: int) -> Matrix:
     return sp.csr_matrix((entries.data, (rows[entries.row], column)), shape)
 
 
+def _check_range(values: Floats) -> None:
+    """Raise an `InputError` if values of the kernel have overflowed."""
+    if not np.isfinite(values).all():
+        raise InputError(
+            "the kernel exceeds the range of numbers: the values of the features are too large, or a step "
+            "has too many features for conjunctions=True"
+        )
+
+
 def _as_matrix(rows: Any) -> Matrix:
-    return sp.csr_matrix(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
+    """Return windows as a matrix; raise an `InputError` if they are not two-dimensional and finite."""
+    matrix: Any = sp.csr_matrix(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"windows must be a matrix, got an array of {matrix.ndim} dimensions")
+    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = bad[0] // matrix.shape[1]
+        if sp.issparse(matrix):
+            row = np.searchsorted(matrix.indptr, bad[0], side="right") - 1
+        raise InputError(f"row {row} of the windows contains NaN or infinity")
+    return matrix

@@ -92,6 +92,8 @@ def parse_modes(modes: Iterable[str], window: tuple[int, int]) -> list[Mode]:
     if isinstance(modes, str):
         raise InputError("modes must be a list of strings")
     parsed = [Mode.parse(text, window) for text in modes]
+    if not parsed:
+        raise InputError("modes is empty: no literal is allowed; the default is None")
     new = {p.type for mode in parsed for p in mode.places if p.mark in (NEW, ANY)}
     for mode in parsed:
         for place in mode.places:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from seqlab.data import SymbolicSequences
+from seqlab.data import Atom, SymbolicSequences
 from seqlab.data.io import ReadError, WriteError, iter_logical, read_logical, write_logical
 
 TEXT = "% day 1\ntea\tuse(kettle), use('tea bag')\nidle\ttrue\n\n\ntea\tat(me,kitchen) hot\n"
@@ -27,7 +27,8 @@ def test_reading_and_writing_are_inverse(tmp_path):
     ("text", "line", "message"),
     [
         ("tea\tuse(kettle)\ntea\tuse(kettle\n", 2, "no closing parenthesis"),
-        ("\nuse(kettle)\n\tuse(cup)\n", 3, "the label is missing"),
+        ("\ntea\tuse(kettle)\n\tuse(cup)\n", 3, "the label is missing"),
+        ("tea\tuse(cup)\ntea use(kettle)\n", 2, "no tab between label and atoms"),
         ("% only a comment\n", None, "no sequences"),
         ("", None, "no sequences"),
     ],
@@ -44,6 +45,8 @@ def test_what_the_format_cannot_contain():
         ([[["a"]]], [["x\ty"]]),
         ([[[("a", "\n")]]], None),
         ([[["a"]]], [[""]]),
+        ([[["a"]]], [[" x"]]),
+        ([[[Atom("true")]]], [["x"]]),
     ):
         with pytest.raises(WriteError):
             write_logical(X, y, io.StringIO())

@@ -182,6 +182,11 @@ def test_results_do_not_depend_on_the_number_of_threads():
         ({"modes": ["use(#object)@-2..0"]}, r"not in the window -1..1"),
         ({"modes": ["use(#object)@now"]}, "not a range of steps"),
         ({"modes": ["use(+object)"]}, "no mode declares -object"),
+        (
+            {"modes": ["use(?x)", "off(+x)"]},
+            "modes name off/1, which X does not have; it has use/1",
+        ),
+        ({"modes": []}, "modes is empty"),
         ({"modes": ["use(-x)", "same(-x, +x)"]}, "must be marked with"),
         ({"window": (1,)}, "two whole numbers"),
         ({"window": (-1, 0)}, "two whole numbers"),

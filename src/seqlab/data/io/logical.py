@@ -49,9 +49,14 @@ def iter_logical(
                 continue
             label, text = "", line
             if labeled:
-                label, _, text = line.partition("\t")
+                label, tab, text = line.partition("\t")
                 if not label.strip():
                     raise ReadError(name, number, "the label is missing")
+                if not tab:
+                    raise ReadError(
+                        name, number,
+                        "there is no tab between label and atoms (write true for a step without atoms)",
+                    )  # fmt: skip
             try:
                 steps.append(parse_atoms(text))
             except InputError as error:
@@ -88,8 +93,8 @@ def read_logical(
     Raises
     ------
     ReadError
-        For a missing label, text that is not an atom, a wrong encoding, or a file without sequences; the
-        message gives file and line.
+        For a missing label or tab, text that is not an atom, a wrong encoding, or a file without sequences;
+        the message gives file and line.
 
     Examples
     --------
@@ -127,7 +132,8 @@ def write_logical(
     Raises
     ------
     WriteError
-        For an empty sequence, or a label or atom that contains a line end or a tab.
+        For an empty sequence, a label or atom that contains a line end or a tab, a label that begins or ends
+        with a blank, or the atom ``true``, which means a step without atoms.
 
     Examples
     --------
@@ -152,6 +158,10 @@ def write_logical(
                 if is_split or (labels is not None and is_blank(label)):
                     raise WriteError(
                         f"X[{index}][{t}]: a label is empty, or a label or atom contains a tab or line end"
+                    )
+                if label != label.strip() or "true" in atoms:
+                    raise WriteError(
+                        f"X[{index}][{t}]: the label begins or ends with a blank, or an atom is 'true'"
                     )
                 line = text if labels is None else f"{label}\t{text}"
                 if line.startswith(_COMMENT):

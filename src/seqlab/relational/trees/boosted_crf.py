@@ -30,7 +30,7 @@ from seqlab.learning.boosting import (
     TreeGrower,
 )
 from seqlab.models.boosted_crf import BoostedCRF
-from seqlab.relational.modes import ANY, Mode, Place, parse_modes
+from seqlab.relational.modes import ANY, COMPARISONS, Mode, Place, parse_modes
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer
 from seqlab.relational.trees.language import RelationalLanguage
 from seqlab.relational.trees.printing import format_tree
@@ -303,6 +303,11 @@ class RelationalBoostedCRF(BoostedCRF):
         if self.modes is not None:
             modes = parse_modes(self.modes, distances)
             for mode in modes:
+                if mode.signature not in (*given, *known, *COMPARISONS):
+                    some = ", ".join([*given, *sorted(known)][:6])
+                    raise InputError(
+                        f"modes name {mode.signature}, which X does not have; it has {some}"
+                    )
                 if mode.signature in known and mode.is_propositional:
                     raise InputError(f"the mode of {mode.signature}, background, needs a variable")
             return modes
