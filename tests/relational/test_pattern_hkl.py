@@ -5,6 +5,7 @@ import pytest
 
 import seqlab
 from seqlab import PatternHKL
+from seqlab.data import SymbolicSequences
 from seqlab.data.errors import InputError
 
 
@@ -32,6 +33,22 @@ def test_a_shared_variable_solves_what_constants_cannot_say_shortly(tmp_path):
     assert again.patterns_ == model.patterns_
     for a, b in zip(again.decision_function(X), model.decision_function(X), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("text", ["use({})", "{}"])
+def test_variables_stand_for_objects_that_training_does_not_show(text, tmp_path):
+    X, y = make_use()
+    X = [[[text.format(step[0][4])] for step in steps] for steps in X]
+    mode = "use(?)" if "use" in text else "on(?)"
+    model = PatternHKL(window=(1, 0), modes=[mode], C=10.0).fit(X, y)
+    new = [[[text.format(name)] for name in "qqz"], [[text.format("z")]] * 2]
+    expected = [["new", "again", "new"], ["new", "again"]]
+    assert [labels.tolist() for labels in model.predict(new)] == expected
+    atoms = SymbolicSequences.from_steps(new)
+    assert [labels.tolist() for labels in model.predict(atoms)] == expected
+    seqlab.save(model, tmp_path / "model")
+    again = seqlab.load(tmp_path / "model")
+    assert [labels.tolist() for labels in again.predict(new)] == expected
 
 
 def test_predictions_do_not_depend_on_the_blocks_of_sequences():

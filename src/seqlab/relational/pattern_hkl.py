@@ -25,6 +25,7 @@ from seqlab.relational.patterns import (
     match_patterns,
     mine_patterns,
 )
+from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
 
 # The canonical form of a pattern compares all orders of its variables: 720 of 6.
 MAX_VARIABLES = 6
@@ -172,7 +173,7 @@ objective_, n_iter_, converged_, history_
 
     def _learn(self, data: TrainingData) -> FitResult:
         before, after = self._window()
-        symbols = self._symbols(data.X.matrix, data.X.offsets)
+        symbols = self._symbols(data.X.matrix, data.X.offsets, [])
         language = PatternLanguage(
             symbols.table,
             window=(before, after),
@@ -206,10 +207,23 @@ objective_, n_iter_, converged_, history_
             )
         return int(window[0]), int(window[1])
 
-    def _symbols(self, matrix: Any, offsets: Any) -> SymbolicSequences:
-        """Return the atoms of every step: the columns that are on."""
-        table = AtomTable(name_atoms(super()._input_names(), self.n_features_in_))
+    def _new_vectorizer(self) -> Any:
+        # A pattern with variables may hold for objects that training does not show.
+        return AtomVectorizer(predicate="on")
+
+    def _check_features(self, X: Any, sequences: Sequences, *, reset: bool) -> None:
+        if not (reset or self.vectorizer_ is None or isinstance(X, Sequences)):
+            X = sequences = first_columns(sequences, self.n_features_in_)
+        super()._check_features(X, sequences, reset=reset)
+
+    def _symbols(self, matrix: Any, offsets: Any, new_names: list[str]) -> SymbolicSequences:
+        """Return the atoms of every step: the columns that are on.
+
+        ``new_names`` are the names of the columns after those of training.
+        """
+        names = [*super()._input_names(), *new_names]
         inputs = binary_inputs(matrix)
+        table = AtomTable(name_atoms(names, len(names)))
         return SymbolicSequences(table, inputs.indptr, inputs.indices, offsets)
 
     @property
@@ -228,7 +242,9 @@ objective_, n_iter_, converged_, history_
 
     def _block_inputs(self, block: SequenceBlock) -> sp.csr_matrix:
         rows = block.matrix[block.begin : block.begin + block.n_steps]
-        return match_patterns(self.patterns_, self._symbols(rows, block.offsets))
+        names = block.parent.feature_names
+        new = [] if names is None else [str(name) for name in names[self.n_features_in_ :]]
+        return match_patterns(self.patterns_, self._symbols(rows, block.offsets, new))
 
     def _check_state(self) -> None:
         if state_checks.has_fitted_attributes(self):

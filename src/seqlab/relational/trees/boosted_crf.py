@@ -31,7 +31,7 @@ from seqlab.learning.boosting import (
 )
 from seqlab.models.boosted_crf import BoostedCRF
 from seqlab.relational.modes import ANY, COMPARISONS, Mode, Place, parse_modes
-from seqlab.relational.trees.atom_vectorizer import AtomVectorizer
+from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
 from seqlab.relational.trees.language import RelationalLanguage
 from seqlab.relational.trees.printing import format_tree
 from seqlab.relational.trees.queries import format_query
@@ -227,7 +227,7 @@ class RelationalBoostedCRF(BoostedCRF):
 
     def _check_features(self, X: Any, sequences: Sequences, *, reset: bool) -> None:
         if not reset and self.vectorizer_ is not None:
-            sequences = _first_columns(sequences, self.n_features_in_)
+            sequences = first_columns(sequences, self.n_features_in_)
             X = sequences
         super()._check_features(X, sequences, reset=reset)
 
@@ -323,7 +323,7 @@ class RelationalBoostedCRF(BoostedCRF):
 
     def _prepare_scoring(self, X: Sequences) -> Sequences:
         """Return the columns and queries of all steps, which the trees test."""
-        known = _first_columns(X, self.n_features_in_)
+        known = first_columns(X, self.n_features_in_)
         matrix = sp.csr_matrix(window_columns(known, self.window_, self.columns_).matrix)
         if len(self.queries_):
             atoms = [Atom.parse(name) for name in self.atoms_]
@@ -393,12 +393,6 @@ def _check_window(window: Any) -> tuple[int, int]:
     if sum(map(int, window)) > MAX_WINDOW:
         raise InputError(f"window has more than {MAX_WINDOW} steps: {window!r}")
     return int(window[0]), int(window[1])
-
-
-def _first_columns(X: Sequences, n: int) -> Sequences:
-    if X.n_features <= n:
-        return X
-    return Sequences.from_checked(X.matrix[:, :n], X.offsets.copy())
 
 
 def _append_binary(bins: Bins, n: int) -> Bins:
