@@ -119,7 +119,8 @@ class FitResult:
 
     def _warning(self) -> str:
         """Return the text of the warning; '' if there is nothing to warn of."""
-        if self.stop_reason == "max_seconds":
+        # A state with a message is the last one: more time would not help.
+        if self.stop_reason == "max_seconds" and not self.state.message:
             seconds = self.history["seconds"][-1]
             return (
                 f"{self.title} stopped after {self._count()} and {seconds:.3g} seconds, because "
@@ -153,6 +154,7 @@ def run_fit(
     max_seconds: float | None = None,
     callback: Callable[[FitProgress], Any] | None = None,
     early_stopping: EarlyStopping | None = None,
+    began: float | None = None,
 ) -> FitResult:
     """Run a learner until it converges, ends, reaches a limit or is interrupted.
 
@@ -179,6 +181,8 @@ def run_fit(
         Called with a `FitProgress` after every iteration; training stops if it returns True.
     early_stopping : EarlyStopping, optional
         Scores every iteration on held-out data; the best iteration is the result.
+    began : float, optional
+        When the fit began, by `time.perf_counter`; by default now. The time limit counts from there.
 
     Raises
     ------
@@ -186,7 +190,7 @@ def run_fit(
         If interrupted before the first full iteration; a later interrupt is stored in the result.
     """
     result: FitResult | None = None
-    monitor = Monitor(title, max_iter, verbose, tol=tol)
+    monitor = Monitor(title, max_iter, verbose, tol=tol, began=began)
     history = monitor.history
     try:
         with monitor, keep_threads():

@@ -32,6 +32,8 @@ class Monitor:
         Show a progress bar on standard error.
     tol : float, default=1e-4
         Relative gap at which the fit will stop. Only the estimated progress depends on it.
+    began : float, optional
+        When the fit began, by `time.perf_counter`, if it has done something before its first iteration.
 
     Attributes
     ----------
@@ -50,7 +52,13 @@ class Monitor:
     """
 
     def __init__(
-        self, title: str, total: int, verbose: bool | int = False, *, tol: float = 1e-4
+        self,
+        title: str,
+        total: int,
+        verbose: bool | int = False,
+        *,
+        tol: float = 1e-4,
+        began: float | None = None,
     ) -> None:
         self.title = title
         self.total = total
@@ -59,12 +67,14 @@ class Monitor:
         self.history: dict[str, list[Any]] = {"iteration": [], "objective": [], "seconds": []}
         self.progress = 0.0
         self._first_gap = 0.0
-        self._began = time.perf_counter()
+        self._given_start = began
+        self._began = time.perf_counter() if began is None else began
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Monitor:
-        self._began = time.perf_counter()
+        if self._given_start is None:
+            self._began = time.perf_counter()
         if self.verbose:
             self._bar = _make_bar()
             self._bar.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -172,6 +173,7 @@ objective_, n_iter_, converged_, history_
         return self
 
     def _learn(self, data: TrainingData) -> FitResult:
+        began = time.perf_counter()
         before, after = self._window()
         symbols = self._symbols(data.X.matrix, data.X.offsets, [])
         language = PatternLanguage(
@@ -197,7 +199,8 @@ objective_, n_iter_, converged_, history_
         ]
         self.pattern_supports_ = np.array([support for _, support in mined], dtype=np.int64)
         matrix = match_patterns(self.patterns_, symbols)
-        return super()._learn(data.with_features(Sequences(matrix, np.array(data.X.offsets))))
+        with_patterns = data.with_features(Sequences(matrix, np.array(data.X.offsets)))
+        return self._learn_conjunctions(with_patterns, began)
 
     def _window(self) -> tuple[int, int]:
         window = tuple(self.window)

@@ -1,5 +1,6 @@
 """StructHKL against brute force over all nodes and labelings, and what it says about itself."""
 
+import time
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,9 @@ from tests.relational.hkl.lattice_oracle import Problem
 import seqlab
 from seqlab import PatternHKL, StructHKL, StructuredSVM
 from seqlab.data import Sequences
-from seqlab.data.errors import InputError
+from seqlab.data.errors import InputError, NumericalError
+from seqlab.learning import FitResult
+from seqlab.optim import FitState
 
 
 def make_chains(n_inputs, n_labels=2, n=6, n_steps=3):
@@ -101,8 +104,40 @@ def test_without_conjunctions_it_is_a_chain_of_biases():
 
 def test_names_the_limit_that_ended_the_search():
     X, y = make_chains(4, n=20)
+    model = StructHKL(C=50.0, length_penalty=1.01, max_nodes=10, tol=1e-3)
+    with pytest.warns(ConvergenceWarning, match="max_nodes=10") as caught:
+        model.fit(X, y)
+    assert "max_iter" not in str(caught[0].message)
+    # It ends as soon as the weights of the active conjunctions are optimal, not at max_iter.
+    gaps = np.array(model.history_["active_gap"]) / model.history_["objective"]
+    assert not model.converged_
+    assert gaps[-1] <= 1e-3
+    assert (gaps[:-1] > 0.5e-3).all()
+    # The advice is the same if the time ends in that iteration.
+    result = FitResult(
+        FitState(None, 1.0, message="the search reached max_nodes=10"),
+        1, {"seconds": [1.0]}, "StructHKL", 9, "iterations", True, stop_reason="max_seconds",
+    )  # fmt: skip
     with pytest.warns(ConvergenceWarning, match="max_nodes=10"):
-        StructHKL(C=50.0, length_penalty=1.01, max_nodes=10, tol=1e-3).fit(X, y)
+        result.conclude()
+
+
+@pytest.mark.parametrize("penalty", [1e200, 1e-250])
+def test_weights_beyond_the_range_of_numbers_are_an_error(penalty):
+    X, y = make_chains(4, n=6, n_steps=12)
+    with pytest.raises(NumericalError, match="length_penalty"):
+        StructHKL(C=10.0, length_penalty=penalty).fit(X, y)
+
+
+def test_the_time_limit_holds_inside_an_iteration():
+    X, y = make_chains(5, n=12, n_steps=12)
+    began = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        model = StructHKL(C=1e9, max_seconds=0.2).fit(X, y)
+    # Processor time, because other programs may run; the limit counts real time.
+    assert time.process_time() - began < 2.0
+    assert model.history_["seconds"][-1] >= 0.2
+    assert np.isfinite(model.objective_)
 
 
 def test_repeated_steps_cost_nothing_and_change_nothing():

@@ -19,8 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.relational.hkl.norm import HierarchicalNorm
+from seqlab.data.errors import NumericalError
+from seqlab.relational.hkl.norm import NOT_FINITE, HierarchicalNorm
 from seqlab.utils.linalg import matmul
+from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
 Node = tuple[int, ...]
@@ -111,7 +113,9 @@ class ActiveLattices:
                     cols.append(place[lattice, part])
         ancestors = sp.csr_matrix((np.ones(len(rows)), (rows, cols)), (len(pairs), len(pairs)))
         sizes = np.array([len(node) for _, node in pairs])
-        self.norm = HierarchicalNorm(ancestors, self.a**sizes, self.rho)
+        with np.errstate(over="ignore"):  # HierarchicalNorm raises an error
+            penalties = self.a**sizes
+        self.norm = HierarchicalNorm(ancestors, penalties, self.rho)
 
     def add(self, chosen: list[Candidate]) -> None:
         """Make candidates active."""
@@ -174,6 +178,7 @@ class ActiveLattices:
             weighted = [kernel[np.ix_(used, used)] * products for kernel in kernels]
             own = self.inputs[support[used]]
             for node in sorted(active, key=_by_length):
+                check_signals()
                 if len(node) < self.max_length:
                     found += self._extend(lattice, node, own, weighted[len(node)])
         return found
@@ -223,13 +228,16 @@ def descendant_kernel(
     highest = int(overlap.max(initial=0))
     limit = highest if max_length is None else max_length - size
     further = [max(n - size, 0) for n in range(highest + 1)]
-    table = np.array(
-        [
-            (1.0 + c) ** n if n <= limit else sum(comb(n, k) * c**k for k in range(limit + 1))
-            for n in further
-        ]
-    )
-    values: Floats = a ** (-2.0 * size) * table[overlap]
+    try:
+        table = np.array(
+            [
+                (1.0 + c) ** n if n <= limit else sum(comb(n, k) * c**k for k in range(limit + 1))
+                for n in further
+            ]
+        )
+        values: Floats = a ** (-2.0 * size) * table[overlap]
+    except OverflowError:
+        raise NumericalError(NOT_FINITE) from None
     return values
 
 

@@ -27,12 +27,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.data.errors import NumericalError
+
 Floats = NDArray[np.float64]
 
 # Smallest entry of gamma: its powers with negative exponent stay finite.
 MIN_GAMMA = 1e-12
 # Fixed-point steps that sharpen the bound on the dual norm.
 N_SHARPENING = 30
+NOT_FINITE = (
+    "the weights of conjunctions are not finite: choose length_penalty closer to 1 or rho closer to 2, or "
+    "another C"
+)
 
 
 class ConjugateValues(NamedTuple):
@@ -91,13 +97,26 @@ class HierarchicalNorm:
         """Return ``Phi``, the weights of the kernels, and the relative derivatives by ``gamma``.
 
         Computed in logarithms: for rho close to 1 the powers leave the range of floating point.
+
+        Raises
+        ------
+        NumericalError
+            If a value is not finite.
         """
+        with np.errstate(all="ignore"):
+            values = self._conjugate(gamma, q)
+            # One sum instead of three comparisons: it is not finite if one of its terms is not.
+            total = values.phi + float(values.eta.sum()) + float(values.ratios.sum())
+        if not np.isfinite(total):
+            raise NumericalError(NOT_FINITE)
+        return values
+
+    def _conjugate(self, gamma: Floats, q: Floats) -> ConjugateValues:
         delta = self.delta(gamma)
         if not q.any():
             eta = delta ** (1.0 / (1.0 - self.rho)) if self.r == 1.0 else np.zeros_like(q)
             return ConjugateValues(0.0, eta, np.ones_like(q))
-        with np.errstate(divide="ignore"):
-            log_q = np.log(q)
+        log_q = np.log(q)
         log_zeta = -np.log(delta) / (self.rho - 1.0)
         terms = log_zeta + self.r * log_q
         top = terms.max()

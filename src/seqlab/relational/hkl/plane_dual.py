@@ -13,6 +13,8 @@ line search.
 
 from __future__ import annotations
 
+import math
+import time
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from seqlab.optim import solve_plane_dual
 from seqlab.relational.hkl.lattice import ActiveLattices
 from seqlab.utils.linalg import matmul
+from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
 
@@ -55,9 +58,14 @@ class PlaneDual:
     n_rows, n_labels : int
         Shape of the table of a plane.
     n_arcs : int
+    deadline : float, default=inf
+        Time, by `time.perf_counter`, after which solutions may be less accurate.
     """
 
-    def __init__(self, n_groups: int, n_rows: int, n_labels: int, n_arcs: int) -> None:
+    def __init__(
+        self, n_groups: int, n_rows: int, n_labels: int, n_arcs: int, deadline: float = math.inf
+    ) -> None:
+        self.deadline = deadline
         # The first plane of each group is the zero plane, which has all the weight at first.
         self.group = np.arange(n_groups)
         self.tables = np.zeros((n_groups, n_rows, n_labels))
@@ -97,6 +105,11 @@ class PlaneDual:
         flat = self.tables[used].reshape(used.size, -1)
         return matmul(self.alpha[None, used], flat).reshape(self.tables.shape[1:])
 
+    def is_late(self) -> bool:
+        """Return whether the deadline is over; an interrupt that waits takes effect now."""
+        check_signals()
+        return time.perf_counter() >= self.deadline
+
     def _drop_idle(self) -> None:
         self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)
         kept = self._idle < MAX_IDLE
@@ -107,7 +120,10 @@ class PlaneDual:
             setattr(self, name, getattr(self, name)[kept])
 
     def solve(self, gamma: Floats, accuracy: float) -> DualPoint:
-        """Maximise the dual over the planes to within ``accuracy`` of its maximum."""
+        """Maximise the dual over the planes to within ``accuracy`` of its maximum.
+
+        After the deadline it returns the point that it has reached, which is feasible.
+        """
         order = np.argsort(self.group, kind="stable")
         bounds = np.searchsorted(self.group[order], np.arange(self._n_groups + 1))
         norm = self._lattices.norm
@@ -116,7 +132,7 @@ class PlaneDual:
             gradient = self._gradient(self.alpha, point)
             mass = np.array([gradient[order[a:b]].max() for a, b in pairwise(bounds.tolist())])
             distance = float(mass.sum()) - float((self.alpha * gradient).sum())
-            if distance <= accuracy:
+            if distance <= accuracy or self.is_late():
                 break
             hessian = self._hessian(point, eta)
             target = self.alpha.copy()

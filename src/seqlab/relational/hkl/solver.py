@@ -15,6 +15,7 @@ gap is computed; it holds for the whole lattice as soon as the condition has bee
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -70,17 +71,26 @@ class HKLSolver:
         Relative duality gap at which training stops.
     max_nodes : int
         Limit on active nodes, over all lattices.
+    deadline : float, default=inf
+        Time, by `time.perf_counter`, after which an iteration ends early: the caller stops after it.
     """
 
     def __init__(
-        self, model: ChainMarginModel, lattices: ActiveLattices, *, tol: float, max_nodes: int
+        self,
+        model: ChainMarginModel,
+        lattices: ActiveLattices,
+        *,
+        tol: float,
+        max_nodes: int,
+        deadline: float = math.inf,
     ) -> None:
         self.model, self.lattices = model, lattices
         self.tol, self.max_nodes = tol, max_nodes
         n_rows, n_labels = model.table.shape
         self._groups = _group_sequences(np.diff(model.offsets))
         n_arcs = model.vector().size - model.table.size
-        self._dual = PlaneDual(int(self._groups.max()) + 1, n_rows, n_labels, n_arcs)
+        n_groups = int(self._groups.max()) + 1
+        self._dual = PlaneDual(n_groups, n_rows, n_labels, n_arcs, deadline)
         self._dual.activate(lattices)
         self._primal = np.inf
         self._at_zero = float(dot(model.problem.limits, model.find_violators().slack))
@@ -111,11 +121,16 @@ class HKLSolver:
                 if active_gap <= 0.5 * target and candidates:
                     message = self._message_if_full()
             yield self._state(active_gap, point, target, message)
+            if message:
+                return
             gamma = self._grow(gamma, candidates)
             gamma = self._descend(gamma)
 
     def _cut(self, gamma: Floats, accuracy: float) -> DualPoint:
-        """Add planes until the gap for this ``gamma`` is at most ``accuracy`` times the primal."""
+        """Add planes until the gap for this ``gamma`` is at most ``accuracy`` times the primal.
+
+        After the deadline there may be fewer planes: every point has valid bounds.
+        """
         limits = self.model.problem.limits
         for _ in range(MAX_CUTS):
             point = self._dual.solve(gamma, QP_SHARE * accuracy * min(self._primal, self._at_zero))
@@ -126,7 +141,7 @@ class HKLSolver:
             primal = 0.5 * point.penalty + risk
             if not np.isfinite(primal):
                 raise NumericalError("the objective is not finite: lower C or raise length_penalty")
-            if primal - point.value <= max(accuracy * primal, 1e-13):
+            if primal - point.value <= max(accuracy * primal, 1e-13) or self._dual.is_late():
                 break
             self._add_planes(found.labels, limits * found.scales, limits * found.losses)
         return point
@@ -247,6 +262,8 @@ class HKLSolver:
         step = min(self._step, MAX_CHANGE / largest)
         for _ in range(MAX_TRIALS):
             moved = normalize(gamma * np.exp(step * (ratios - 1.0)))
+            if self._dual.is_late():
+                break
             if self._dual.solve(moved, accuracy).value <= point.value:
                 self._step = STEP_UP * step
                 return moved

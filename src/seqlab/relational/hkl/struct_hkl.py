@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -58,7 +60,8 @@ class StructHKL(ChainLabeler):
         Limit on the inputs of a conjunction.
     max_nodes : int, default=20000
         Limit on the conjunctions in the active set, over all labels. If it is reached, training stops with a
-        warning that says so.
+        warning that says so, as soon as the weights of these conjunctions are optimal within ``tol``. The
+        empty conjunction and those of one input are always in the set.
     label_wise : bool, default=True
         Whether each label chooses its own conjunctions. Otherwise all labels share them.
     rescaling : {"margin", "slack"}, default="margin"
@@ -72,7 +75,7 @@ class StructHKL(ChainLabeler):
     tol : float, default=1e-2
         Relative duality gap at which training stops.
     max_seconds : float or None, default=None
-        Training stops after the step in which this time is exceeded, with a warning.
+        Training stops when this time is exceeded, with a warning.
     callback : callable or None, default=None
         Called after every step with a `seqlab.learning.FitProgress`; training stops if it returns True.
         `seqlab.save` leaves it out.
@@ -197,6 +200,10 @@ class StructHKL(ChainLabeler):
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> FitResult:
+        return self._learn_conjunctions(data, time.perf_counter())
+
+    def _learn_conjunctions(self, data: TrainingData, began: float) -> FitResult:
+        """Learn from binary inputs, in a fit that began at a given time."""
         rescales_slack = self.rescaling == "slack"
         if rescales_slack and self.class_weight is not None:
             raise InputError("rescaling='slack' does not support class_weight")
@@ -216,8 +223,11 @@ class StructHKL(ChainLabeler):
             rho=self.rho,
             max_length=self.max_length,
         )
-        solver = HKLSolver(model, lattices, tol=self.tol, max_nodes=self.max_nodes)
-        result = self._train(solver.states(), data, self._store, tol=self.tol)
+        deadline = began + (math.inf if self.max_seconds is None else self.max_seconds)
+        solver = HKLSolver(
+            model, lattices, tol=self.tol, max_nodes=self.max_nodes, deadline=deadline
+        )
+        result = self._train(solver.states(), data, self._store, tol=self.tol, began=began)
         self.objective_ = result.state.objective
         return result
 
