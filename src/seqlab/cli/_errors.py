@@ -17,7 +17,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import sys
 import traceback
@@ -232,7 +231,7 @@ def _check_open_file(path: Path, descriptor: int) -> None:
 def _check_new_file(path: Path) -> None:
     """Create and delete a file beside the target: that is how the target will be written."""
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}.tmp")
     try:
         with signals_blocked():
             handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

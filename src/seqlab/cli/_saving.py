@@ -8,7 +8,6 @@ the message says where. The same happens if Ctrl-C ends the writing to a pipe, w
 from __future__ import annotations
 
 import signal
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -93,13 +92,15 @@ def save_model(tagger: Any, options: _read_options.ReadOptions, output: Path) ->
 
 def save_elsewhere(tagger: Any, options: _read_options.ReadOptions, name: str) -> Path | None:
     """Save a fitted tagger in a new folder for temporary files; return None if there is no space."""
+    from tempfile import mkdtemp
+
     from seqlab.persistence import save
 
     _prepare(tagger, options)
     for folder in _other_folders():
         own = None
         try:
-            own = Path(tempfile.mkdtemp(prefix="seqlab-", dir=folder))
+            own = Path(mkdtemp(prefix="seqlab-", dir=folder))
             save(tagger, own / name)
         except OSError:
             if own is not None:
@@ -117,8 +118,10 @@ def _prepare(tagger: Any, options: _read_options.ReadOptions) -> None:
 
 
 def _other_folders() -> list[str]:
+    from tempfile import gettempdir
+
     try:
         home = [str(Path.home())]
     except RuntimeError:  # a user without a home folder
         home = []
-    return [tempfile.gettempdir(), *home]
+    return [gettempdir(), *home]

@@ -11,7 +11,6 @@ import errno
 import io
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -140,7 +139,7 @@ def _find_target(target: Path) -> os.stat_result | None:
 def _create(target: Path, mode: int) -> tuple[Path, int]:
     """Create a locked temporary file; return its path and handle."""
     for _ in range(_ATTEMPTS):
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}.tmp")
         handle = os.open(temporary, _FLAGS, mode)
         if _fcntl is None:
             return temporary, handle
