@@ -173,7 +173,7 @@ def draw():
         accuracy_of_seconds(results, 1, left)
         accuracy_of_seconds(results, 3, right)
         left.set_ylabel("letters with the right label, %")
-        right.legend(frameon=False, fontsize=7, loc="lower right")
+        right.legend(frameon=False, fontsize=7, loc="lower left")
         save_picture(figure, "nettalk")
         write_tables(results, RESULTS / "output_codes.md")
     results = load("many_labels")
