@@ -2,7 +2,7 @@
 
 The columns of an output code are such models. A round of them takes less than a millisecond, so that calls
 from Python would take a good part of the time, and threads would wait for each other. The rounds are those
-of `Boosting`, bit for bit.
+of `Boosting`, up to the last bits of exponentials.
 """
 
 from __future__ import annotations
