@@ -1,12 +1,17 @@
 """PatternHKL: conjunctions of mined patterns in one labeler."""
 
+import signal
+import time
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import seqlab
 from seqlab import PatternHKL
 from seqlab.data import SymbolicSequences
 from seqlab.data.errors import InputError
+from seqlab.relational.patterns import BitColumns
 
 
 def make_use(n=8, n_steps=25, seed=0):
@@ -59,8 +64,54 @@ def test_predictions_do_not_depend_on_the_blocks_of_sequences():
         np.testing.assert_allclose(model.decision_function([one])[0], expected)
 
 
-@pytest.mark.parametrize("window", [(1,), (1, -1), ("a", 0)])
+@pytest.mark.parametrize("window", [(1,), (1, -1), ("a", 0), (1, True)])
 def test_bad_windows_are_named(window):
     X, y = make_use(2)
     with pytest.raises(InputError, match="window must be two whole numbers"):
         PatternHKL(window=window).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"min_support": 1.0}, {"min_support": 51}, {"modes": ["use(?)"], "max_variables": 0}],
+)
+def test_warns_if_no_pattern_is_frequent(options):
+    X, y = make_use(2)
+    with pytest.warns(UserWarning, match="no pattern .* of 50 steps"):
+        model = PatternHKL(**options).fit(X, y)
+    assert model.patterns_ == []
+
+
+def make_dense(n_columns):
+    """Return sequences with thousands of pairs of literals."""
+    random = np.random.default_rng(0)
+    X = [(random.random((30, n_columns)) < 0.3).astype(float) for _ in range(2)]
+    return X, [np.where(x[:, 0] > 0, "a", "b") for x in X]
+
+
+def test_mining_counts_for_the_time_limit_and_shows_progress(capsys):
+    X, y = make_dense(150)
+    began = time.process_time()
+    with pytest.warns(ConvergenceWarning, match=r"max_seconds .* before all frequent patterns"):
+        model = PatternHKL(max_patterns=5000, max_seconds=0.2, verbose=True).fit(X, y)
+    assert time.process_time() - began < 3.0
+    assert model.n_iter_ == 1
+    assert model.history_["seconds"][0] >= 0.2
+    assert "patterns of 2 literal(s)" in capsys.readouterr().err
+
+
+def test_an_interrupt_takes_effect_while_patterns_are_mined(monkeypatch):
+    X, y = make_dense(20)
+    model = PatternHKL(max_patterns=5000)
+    n_counted = []
+
+    def count(self, bits):
+        n_counted.append(1)
+        if len(n_counted) == 100:
+            signal.raise_signal(signal.SIGINT)
+        return 5
+
+    monkeypatch.setattr(BitColumns, "count", count)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert len(n_counted) == 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -13,7 +15,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from seqlab.data import state_checks
-from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.symbolic import AtomTable, SymbolicSequences, name_atoms
 from seqlab.learning import FitProgress, FitResult, TrainingData
@@ -22,14 +23,14 @@ from seqlab.relational.hkl.rules import binary_inputs
 from seqlab.relational.patterns import (
     Literal,
     Pattern,
+    PatternBudgetWarning,
     PatternLanguage,
     match_patterns,
-    mine_patterns,
 )
+from seqlab.relational.patterns.language import MAX_VARIABLES, check_window
+from seqlab.relational.patterns.mining import minimum_count, search_patterns
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
 
-# The canonical form of a pattern compares all orders of its variables: 720 of 6.
-MAX_VARIABLES = 6
 # Larger distances than any sequence is long.
 MAX_OFFSET = 2**31
 
@@ -53,7 +54,8 @@ class PatternHKL(StructHKL):
     max_pattern_length : int, default=2
         Limit on the literals of a pattern.
     min_support : int or float, default=0.001
-        Number of steps at which a pattern must hold; a float is a share of all steps.
+        Number of steps at which a pattern must hold; a float is a share of all steps: 1 is one step, 1.0
+        all steps. If no pattern is frequent, a warning says so.
     support_unit : {"steps", "sequences"}, default="steps"
         What the support counts.
     max_patterns : int, default=500
@@ -65,7 +67,7 @@ class PatternHKL(StructHKL):
         "time", if they refer to different steps.
     C, rho, max_length, max_nodes, label_wise, rescaling, class_weight, boundary, max_iter, tol, \
 max_seconds, callback, n_jobs, verbose
-        See `StructHKL`; ``max_length`` is 2 by default.
+        See `StructHKL`; ``max_length`` is 2 by default, and ``max_seconds`` includes the search for patterns.
     length_penalty : float, default=4.0
         See `StructHKL`. It is larger here, because many patterns hold at the same steps.
 
@@ -174,16 +176,16 @@ objective_, n_iter_, converged_, history_
 
     def _learn(self, data: TrainingData) -> FitResult:
         began = time.perf_counter()
-        before, after = self._window()
+        window = check_window(self.window)
         symbols = self._symbols(data.X.matrix, data.X.offsets, [])
         language = PatternLanguage(
             symbols.table,
-            window=(before, after),
+            window=window,
             modes=self.modes,
             max_variables=self.max_variables,
             link=self.link,
         )
-        mined = mine_patterns(
+        search = search_patterns(
             symbols,
             language,
             min_support=self.min_support,
@@ -191,7 +193,14 @@ objective_, n_iter_, converged_, history_
             max_patterns=self.max_patterns,
             unit=self.support_unit,
             distinct=True,
+            max_seconds=self.max_seconds,
+            verbose=self.verbose,
         )
+        mined = search.patterns
+        if search.message and not search.is_late:
+            warnings.warn(search.message, PatternBudgetWarning, stacklevel=2)
+        if not mined and not search.is_late:
+            self._warn_of_no_pattern(symbols)
         # Plain lists, which a model file can hold: [[offset, predicate, [terms]], ...] for each pattern.
         self.pattern_literals_: list[Any] = [
             [[one.offset, one.predicate, list(one.arguments)] for one in pattern]
@@ -200,15 +209,22 @@ objective_, n_iter_, converged_, history_
         self.pattern_supports_ = np.array([support for _, support in mined], dtype=np.int64)
         matrix = match_patterns(self.patterns_, symbols)
         with_patterns = data.with_features(Sequences(matrix, np.array(data.X.offsets)))
-        return self._learn_conjunctions(with_patterns, began)
+        result = self._learn_conjunctions(with_patterns, began)
+        if search.is_late and result.stop_reason == "max_seconds":
+            result.hint = "; the time was over before all frequent patterns were found"
+        elif search.is_late:
+            warnings.warn(search.message, PatternBudgetWarning, stacklevel=2)
+        return result
 
-    def _window(self) -> tuple[int, int]:
-        window = tuple(self.window)
-        if len(window) != 2 or not all(isinstance(n, Integral) and n >= 0 for n in window):
-            raise InputError(
-                f"window must be two whole numbers (before, after) of at least 0, got {self.window!r}"
-            )
-        return int(window[0]), int(window[1])
+    def _warn_of_no_pattern(self, X: SymbolicSequences) -> None:
+        total = X.n_steps if self.support_unit == "steps" else len(X)
+        needed = math.ceil(minimum_count(self.min_support, total))
+        warnings.warn(
+            f"no pattern of the language holds in at least {needed} of {total} {self.support_unit}, so that "
+            f"the model has no rules: lower min_support={self.min_support!r} (1 is one of them, 1.0 all), or "
+            "allow other patterns with modes and max_variables",
+            stacklevel=2,
+        )
 
     def _new_vectorizer(self) -> Any:
         # A pattern with variables may hold for objects that training does not show.

@@ -182,6 +182,61 @@ def test_says_where_the_budget_ended_the_search():
     assert mined == whole[:14]
 
 
+def test_the_time_limit_keeps_what_was_found():
+    X = to_symbols(*make_steps())
+    with pytest.warns(PatternBudgetWarning, match="max_seconds=1e-09"):
+        assert mine_patterns(X, PatternLanguage(X.table), max_seconds=1e-9) == []
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_any_budget_keeps_the_patterns_of_highest_support(distinct):
+    matrix, offsets = make_steps()
+    X = to_symbols(matrix, offsets)
+    language = PatternLanguage(X.table, window=(1, 0), modes=["on(#)", "on(?)", "color(?, #)"])
+    options = {"min_support": 2, "max_length": 2, "distinct": distinct}
+    whole = mine_patterns(X, language, **options)
+    for budget in range(1, len(whole)):
+        with pytest.warns(PatternBudgetWarning):
+            mined = mine_patterns(X, language, max_patterns=budget, **options)
+        assert mined == whole[:budget]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": "foo"}, "unit must be 'steps' or 'sequences', got 'foo'"),
+        ({"min_support": -1}, "min_support must be"),
+        ({"min_support": 0}, "min_support must be"),
+        ({"min_support": np.nan}, "min_support must be"),
+        ({"min_support": 2.5}, "min_support must be"),
+        ({"max_length": 0}, "max_length must be"),
+        ({"max_patterns": 1.5}, "max_patterns must be"),
+        ({"X": [[["on(a)"]]]}, "X must be SymbolicSequences"),
+    ],
+)
+def test_bad_arguments_of_the_search_are_named(options, message):
+    X = to_symbols(*make_steps())
+    options = {"X": X, "language": PatternLanguage(X.table), **options}
+    with pytest.raises(InputError, match=message):
+        mine_patterns(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"link": "foo"}, "link must be 'time' or 'variables', got 'foo'"),
+        ({"window": (-1, 0)}, "window must be two whole numbers"),
+        ({"window": 3}, "window must be two whole numbers"),
+        ({"window": (1.5, 0)}, "window must be two whole numbers"),
+        ({"max_variables": 7}, "max_variables must be a whole number from 0 to 6"),
+        ({"modes": ["on(?)", "same(+, +)"]}, "only RelationalBoostedCRF compares"),
+    ],
+)
+def test_bad_languages_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        PatternLanguage(AtomTable(ATOMS), **options)
+
+
 def test_sequences_as_the_unit_of_support():
     matrix, offsets = make_steps()
     X = to_symbols(matrix, offsets)

@@ -23,6 +23,7 @@ from seqlab.learning.boosting._kernels.nodes import (
 )
 from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
 from seqlab.learning.boosting.growers import GrownTrees
+from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -156,6 +157,7 @@ class LanguageTreeGrower:
             if n_leaves == self.max_leaf_nodes:
                 break
             for node in nodes[first_new:]:
+                check_signals()
                 self._find_split(node, gradient, curvature, penalty)
             best, chosen = self.min_gain * scale, None
             for node in nodes:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from numbers import Integral
+from typing import Any
 
 from seqlab.data.errors import InputError
 from seqlab.data.symbolic import AtomTable
-from seqlab.relational.modes import CONSTANT, NEW, OLD, Mode, Place, parse_modes
+from seqlab.relational.modes import COMPARISONS, CONSTANT, NEW, OLD, Mode, Place, parse_modes
 from seqlab.relational.patterns.pattern import Literal, Pattern
+
+# The canonical form of a pattern compares all orders of its variables: 720 of 6.
+MAX_VARIABLES = 6
 
 
 class PatternLanguage:
@@ -42,8 +47,17 @@ class PatternLanguage:
         max_variables: int = 2,
         link: str = "time",
     ) -> None:
+        if not isinstance(table, AtomTable):
+            raise InputError(f"table must be an AtomTable, not {type(table).__name__}")
+        if link not in ("time", "variables"):
+            raise InputError(f"link must be 'time' or 'variables', got {link!r}")
+        if not _is_whole(max_variables) or max_variables > MAX_VARIABLES:
+            raise InputError(
+                f"max_variables must be a whole number from 0 to {MAX_VARIABLES}, got {max_variables!r}"
+            )
         self.max_variables, self.link = max_variables, link
-        first, last = -window[0], window[1]
+        before, last = check_window(window)
+        first = -before
         if modes is None:
             distances = tuple(range(first, last + 1))
             n_arguments = [int(one.rpartition("/")[2]) for one in table.signatures]
@@ -57,6 +71,10 @@ class PatternLanguage:
         self._arguments_of: dict[str, list[tuple[str, ...]]] = {}
         for mode in self.modes:
             if mode.signature not in table.signatures:
+                if mode.signature in COMPARISONS:
+                    raise InputError(
+                        f"modes name {mode.signature}: only RelationalBoostedCRF compares variables"
+                    )
                 known = ", ".join(table.signatures[:6])
                 raise InputError(
                     f"modes name {mode.signature}, which X does not have; it has {known}"
@@ -126,6 +144,20 @@ class PatternLanguage:
             else:
                 chosen.append(names)
         return chosen
+
+
+def check_window(window: Any) -> tuple[int, int]:
+    """Return the window as a tuple of two integers."""
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if not is_pair or not all(map(_is_whole, window)):
+        raise InputError(
+            f"window must be two whole numbers (before, after) of at least 0, got {window!r}"
+        )
+    return int(window[0]), int(window[1])
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= 0
 
 
 def _types_of_arguments(modes: list[Mode]) -> dict[tuple[str, int], str]:

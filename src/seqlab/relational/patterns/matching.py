@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.symbolic import SymbolicSequences
 from seqlab.relational.patterns.pattern import Literal, Pattern, Term, unify
+from seqlab.utils.signals import check_signals
 
 Bits = NDArray[np.uint64]
 Bindings = dict[tuple[Term, ...], Bits]  # values of the variables 0, 1, ... -> steps
@@ -37,7 +38,9 @@ class BitColumns:
         self._steps = np.split(step[order], bounds) if len(X.table) else []
         self._sequence = np.repeat(np.arange(len(X)), X.lengths)
         self._columns_of: dict[tuple[str, int], list[int]] = {}
+        self._column_of_atom: dict[tuple[str, tuple[str, ...]], int] = {}
         for k, atom in enumerate(self.atoms):
+            self._column_of_atom[atom.predicate, atom.arguments] = k
             self._columns_of.setdefault((atom.predicate, len(atom.arguments)), []).append(k)
         self._cache: dict[tuple[int, int], Bits] = {}
 
@@ -61,6 +64,13 @@ class BitColumns:
         columns = self._columns_of.get((literal.predicate, len(literal.arguments)), [])
         for values, bits in bindings.items():
             mapping = dict(enumerate(values))
+            ground = literal.substitute(mapping)
+            if not ground.variables():  # only one atom can match
+                k = self._column_of_atom.get((ground.predicate, ground.arguments))  # type: ignore[arg-type]
+                both = None if k is None else bits & self.column(k, literal.offset)
+                if both is not None and both.any():
+                    out[values] = both
+                continue
             for k in columns:
                 atom = self.atoms[k]
                 target = Literal(literal.offset, atom.predicate, atom.arguments)
@@ -83,6 +93,8 @@ class BitColumns:
         """Return the pivots at which some binding holds."""
         if not bindings:
             return np.zeros(-(-self.n_steps // 64), dtype=np.uint64)
+        if len(bindings) == 1:
+            return next(iter(bindings.values()))
         return np.bitwise_or.reduce(np.array(list(bindings.values())))
 
     def match(self, pattern: Pattern) -> Bits:
@@ -128,7 +140,10 @@ def match_patterns(patterns: Sequence[Pattern], X: SymbolicSequences) -> sp.csr_
     CSR matrix of shape (n_steps, n_patterns)
     """
     bits = BitColumns(X)
-    steps = [np.flatnonzero(bits.unpack(bits.match(pattern))) for pattern in patterns]
+    steps = []
+    for pattern in patterns:
+        check_signals()
+        steps.append(np.flatnonzero(bits.unpack(bits.match(pattern))))
     indptr = np.concatenate([[0], np.cumsum([one.size for one in steps])])
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *steps])
     shape = (bits.n_steps, len(patterns))

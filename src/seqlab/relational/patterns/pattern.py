@@ -68,6 +68,8 @@ class Pattern(tuple[Literal, ...]):
         """Return the canonical form."""
         given = set(literals)
         names = sorted({x for literal in given for x in literal.variables()})
+        if not names:
+            return super().__new__(cls, sorted(given, key=_key))
         forms = [
             tuple(sorted((one.substitute(dict(zip(names, order, strict=True))) for one in given), key=_key))
             for order in permutations(range(len(names)))

@@ -21,6 +21,7 @@ from seqlab.learning.boosting import BinnedRows, NodeTests
 from seqlab.relational.modes import ANY, COMPARISONS, CONSTANT, NEW, OLD, Mode
 from seqlab.relational.trees.facts import Answers, WindowFacts
 from seqlab.relational.trees.queries import Literal, Query, connected_part
+from seqlab.utils.signals import check_signals
 
 Ints = NDArray[np.int64]
 # Entries of kept tables (4 bytes each): with more, deep trees need not repeat their joins.
@@ -147,6 +148,7 @@ class RelationalLanguage:
         extensions: list[Extension] = []
         covered: list[Ints] = []
         for mode in self.modes:
+            check_signals()
             if mode.signature in COMPARISONS and mode.signature not in self.facts.background:
                 first, second = mode.places
                 for a, b in combinations(range(len(state.types)), 2):
@@ -162,6 +164,7 @@ class RelationalLanguage:
                 is_known = mode.signature in self.facts.background
                 if (not linked and state.query) or (not linked and is_known):
                     continue
+                check_signals()
                 for literal, rows in self._match(answers, mode, linked, len(state.types)):
                     new = [p.type for at, p in enumerate(mode.places) if _is_new(at, p, linked)]
                     extensions.append(Extension((literal,), tuple(new)))

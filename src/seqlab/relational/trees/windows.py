@@ -16,6 +16,7 @@ from seqlab.learning.boosting.binned import take_rows, unique_rows
 from seqlab.relational.modes import Mode
 from seqlab.relational.trees.facts import WindowFacts
 from seqlab.relational.trees.queries import Literal
+from seqlab.utils.signals import check_signals
 
 Ints = NDArray[np.int64]
 
@@ -87,6 +88,7 @@ def cover_queries(queries: Iterable[Any], windows: MergedWindows) -> sp.csr_matr
     """Return a binary matrix: the queries (columns) that hold at each step."""
     rows, columns, n_queries = [], [], 0
     for number, query in enumerate(queries):
+        check_signals()
         covered = np.flatnonzero(windows.facts.covered(query))
         rows.append(covered)
         columns.append(np.full(covered.size, number))
