@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from margin_data import make_chains
@@ -134,6 +135,15 @@ def test_types_of_edges_at_predict_are_of_the_kind_of_fit():
     model = GraphCRF().fit([(x, [[0, 1], [1, 2]], np.array([0, 1]))], [labels])
     with pytest.raises(InputError, match="are strings, but those of other graphs are integers"):
         model.predict([(x, [[0, 1]], ["0"])])
+
+
+@pytest.mark.parametrize(
+    ("edges", "given"), [(None, "None"), (sp.csr_matrix(np.eye(3)), "a sparse matrix")]
+)
+def test_edges_are_pairs_of_nodes(edges, given):
+    message = rf"X\[0\]: edges is {given}: pass pairs of node numbers"
+    with pytest.raises(InputError, match=message):
+        GraphCRF().fit([(np.eye(3), edges)], [["a", "b", "a"]])
 
 
 def test_an_interrupt_takes_effect_while_the_kernel_matrix_is_computed():

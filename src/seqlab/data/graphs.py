@@ -176,6 +176,11 @@ def stack_edges(
 
 def check_edges(edges: ArrayLike, n_nodes: int, name: str) -> Ints:
     """Return edges as an int64 array of shape (n_edges, 2); raise `InputError` if a node does not exist."""
+    if edges is None or hasattr(edges, "tocsr"):
+        given = "None" if edges is None else "a sparse matrix"
+        raise InputError(
+            f"{name} is {given}: pass pairs of node numbers, an empty list if there are no edges"
+        )
     try:
         array = np.asarray(edges)
     except ValueError:  # ragged
