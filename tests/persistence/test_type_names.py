@@ -14,9 +14,10 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import LogisticRegression
 
 from conformance import LABELERS
-from seqlab import ModelFileError, load, save
+from seqlab import LinearChainCRF, ModelFileError, load, save
 from seqlab.persistence import TRUSTED_TYPES
 from seqlab.persistence.type_names import PLAIN_TYPES, SAVED_TYPES, current_path, stable_name
+from seqlab.relational.trees.atom_vectorizer import AtomVectorizer
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 # Files written by format versions 1 and 2, with inputs and the predictions of that time.
@@ -212,3 +213,15 @@ def test_keys_of_the_user_are_not_type_names(path):
     weights = {"__module__": 1.0, "__class__": 2.0}
     save(LogisticRegression(class_weight=weights), path)
     assert load(path).class_weight == weights
+
+
+@pytest.mark.parametrize("estimator", [LinearChainCRF(), AtomVectorizer()], ids=repr)
+def test_parameters_that_did_not_exist_get_their_defaults(estimator):
+    fitted = estimator.fit([[["use(a)"], ["use(b)"]]], [["x", "y"]])
+    state = dict(fitted.__getstate__())
+    name = sorted(fitted.get_params(deep=False))[-1]
+    del state[name]
+    restored = type(fitted)()
+    restored.__dict__.clear()
+    restored.__setstate__(state)
+    assert repr(restored.get_params()) == repr(fitted.get_params())

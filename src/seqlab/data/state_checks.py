@@ -7,6 +7,7 @@ attribute.
 from __future__ import annotations
 
 import warnings
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -129,6 +130,13 @@ def check_list(value: Any, name: str, kind: type, length: int | None = None) -> 
     for item in value:
         check_type(item, f"an entry of {name}", kind)
     return value
+
+
+def add_new_params(kind: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored state, with the defaults of parameters that did not exist when it was stored."""
+    given = signature(kind.__init__).parameters.items()  # type: ignore[misc]
+    defaults = {name: one.default for name, one in given if one.default is not Parameter.empty}
+    return defaults | state
 
 
 def has_fitted_attributes(estimator: Any) -> bool:

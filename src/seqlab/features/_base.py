@@ -21,6 +21,9 @@ class SequenceTransformer(TransformerMixin, BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state_checks.add_new_params(type(self), state))
+
 
 class TokenTransformer(SequenceTransformer):
     """A transformer of sequences of tokens."""

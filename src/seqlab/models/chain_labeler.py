@@ -8,7 +8,6 @@ which bounds the memory and lets threads share the work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
 
@@ -45,10 +44,7 @@ class ChainLabeler(BaseLabeler):
         raise NotImplementedError
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A parameter that did not exist when the model was stored gets its default.
-        given = signature(type(self).__init__).parameters.items()
-        defaults = {name: one.default for name, one in given if one.default is not Parameter.empty}
-        super().__setstate__(defaults | unpack_sparse(state))
+        super().__setstate__(state_checks.add_new_params(type(self), unpack_sparse(state)))
 
     def _check_state(self) -> None:
         super()._check_state()
