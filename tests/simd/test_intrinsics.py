@@ -20,18 +20,19 @@ from seqlab.simd import (
 )
 from seqlab.simd.lanes import LANES
 
+MODULES = (
+    scalars,
+    exponential,
+    lanes,
+    lane_loading,
+    max_plus,
+    row_sums,
+    dense_products,
+    vectors,
+)
 ALL = {
     name: getattr(module, name)
-    for module in (
-        scalars,
-        exponential,
-        lanes,
-        lane_loading,
-        max_plus,
-        row_sums,
-        dense_products,
-        vectors,
-    )
+    for module in MODULES
     for name in vars(simd_oracle)
     if hasattr(module, name) and not name.startswith("_") and name not in ("np", "annotations")
 }
@@ -68,16 +69,7 @@ def draw(*shape, seed=0):
 
 
 def test_every_intrinsic_has_a_numpy_version():
-    for module in (
-        scalars,
-        exponential,
-        lanes,
-        lane_loading,
-        max_plus,
-        row_sums,
-        dense_products,
-        vectors,
-    ):
+    for module in MODULES:
         for name, function in vars(module).items():
             is_own = getattr(function, "__module__", None) == module.__name__
             if is_own and callable(function) and not name.startswith("_"):
