@@ -20,6 +20,9 @@ def test_names_are_distinct():
 
 def test_training_days_of_the_protocols():
     assert runs.training_days("contiguous", 28)[1] == [7, 8, 9, 10, 11, 12, 13]
+    shifted = runs.training_days("shifted", 28)
+    assert shifted[0] == [3, 4, 5, 6, 7, 8, 9]
+    assert shifted[3] == [24, 25, 26, 27, 0, 1, 2]
     assert runs.training_days("interleaved", 28)[1] == [1, 5, 9, 13, 17, 21, 25]
     days = runs.training_days("day", 28)
     assert len(days) == 28

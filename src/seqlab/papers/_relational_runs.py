@@ -153,12 +153,15 @@ def load_home(coding: str, has_constant: bool) -> tuple[list[Any], list[Any]]:
 def training_days(protocol: str, n_days: int) -> list[list[int]]:
     """Return the training days of every fold.
 
-    "contiguous": each quarter of the days in turn; "interleaved": every fourth day; "day": all days but
-    one.
+    "contiguous": each quarter of the days in turn; "shifted": the same, beginning half a quarter later, with
+    the first days after the last ones; "interleaved": every fourth day; "day": all days but one.
     """
     days = np.arange(n_days)
     if protocol == "contiguous":
         return [part.tolist() for part in np.array_split(days, N_PARTS)]
+    if protocol == "shifted":
+        shifted = np.roll(days, -(n_days // (2 * N_PARTS)))
+        return [part.tolist() for part in np.array_split(shifted, N_PARTS)]
     if protocol == "interleaved":
         return [days[first::N_PARTS].tolist() for first in range(N_PARTS)]
     return [np.delete(days, day).tolist() for day in days]

@@ -6,6 +6,7 @@ test part, "idle" included (macro). "+-" is the standard deviation over the fold
 
 contiguous   a quarter of the days for training, the other three for testing; four folds of seven days in
              a row. This is the paper's protocol, except that it does not say how the days were divided.
+shifted      the same with quarters that begin half a week later: days 3-9, 10-16, 17-23, and 24-27 with 0-2.
 interleaved  the same with every fourth day.
 day          leave one day out, as van Kasteren et al.; accuracy over all slices of all days.
 
@@ -38,6 +39,11 @@ below the best one. With seven training days the accuracies differ less than the
 the feature that is always on, were tried after accuracies on test days had been seen, so the numbers of
 "-1se" are optimistic; the feature is part of the choice on training days. There is no second home among the
 data to confirm either.
+
+The shifted quarters decide between the two rules. They were added when no accuracy on them had been seen, and
+this was written down before the first run: the tables use "-1se" if, on the shifted quarters, the mean over
+the five systems and the four folds of its micro accuracy is higher than that of the plain rule; otherwise the
+plain rule stays. The days are those of the other tables, so the evidence is not independent of them.
 """
 
 from __future__ import annotations
@@ -100,11 +106,11 @@ GAP_LIMIT = 100.0 * TOL
 
 MARGIN_MODELS = ("structsvm", "subseqsvm", "structhkl", "patternhkl", "margin-", "slack-")
 
-_ONE_ERROR = tuple(f"{name}-1se" for name in FIVE_SYSTEMS)
+# Both rules of a system follow each other: they share the search, which is not stored.
+_BOTH_RULES = tuple(f"{name}{rule}" for name in FIVE_SYSTEMS for rule in ("", "-1se"))
 QUARTERS: dict[str, tuple[str, ...]] = {
     "contiguous/raw": (
-        *FIVE_SYSTEMS,
-        *_ONE_ERROR,
+        *_BOTH_RULES,
         "subseqsvm-plain",
         "hmm",
         "crf",
@@ -112,7 +118,8 @@ QUARTERS: dict[str, tuple[str, ...]] = {
         "slack-rescaling",
     ),
     "contiguous/change+last": ("hmm", "crf", "structsvm"),
-    "interleaved/raw": (*FIVE_SYSTEMS, *_ONE_ERROR),
+    "shifted/raw": _BOTH_RULES,
+    "interleaved/raw": _BOTH_RULES,
     "interleaved/change+last": ("hmm", "crf", "structsvm"),
 }
 DAYS: dict[str, tuple[str, ...]] = {"change+last": ("hmm", "crf")}
@@ -156,8 +163,7 @@ def _days(coding: str, system: str) -> list[Experiment]:
 
 _RAW = "contiguous/raw/"
 EXPERIMENTS = [
-    *_majority("contiguous"),
-    *_majority("interleaved"),
+    *[one for protocol in ("contiguous", "shifted", "interleaved") for one in _majority(protocol)],
     *[
         one
         for group, systems in QUARTERS.items()
