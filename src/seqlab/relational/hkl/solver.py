@@ -187,16 +187,17 @@ class HKLSolver:
         gap = max(self._primal - self._lower, 0.0)
         converged = gap <= target
         tolerated = min(PRUNE_SHARE * target, target - gap) if converged else 0.0
+        pruned, objective = self._prune(tolerated)
+        gap = max(objective - self._lower, 0.0)
         info = {
             "active_gap": max(active_gap, 0.0),
             "n_conjunctions": float(self.lattices.n_active),
             "n_planes": float(self._dual.n_planes),
         }
-        pruned = self._prune(tolerated)
-        return FitState(pruned, self._primal, gap, converged, message, info)
+        return FitState(pruned, objective, gap, converged, message, info)
 
-    def _prune(self, tolerated: float) -> HKLModel:
-        """Drop nodes with small weights, together with their descendants.
+    def _prune(self, tolerated: float) -> tuple[HKLModel, float]:
+        """Drop nodes with small weights, together with their descendants; return the model and its objective.
 
         The objective may rise by the tolerated amount; without one, only zeros are dropped.
         """
@@ -205,12 +206,14 @@ class HKLSolver:
         sizes = self.lattices.norm.group_norms(lengths)
         thresholds = np.unique(sizes)
         low, high = -1, thresholds.size  # thresholds[low] is acceptable, thresholds[high] is not
+        objective = self._primal
         if tolerated > 0.0:
             while high - low > 1:
                 middle = (low + high) // 2
                 kept = sizes > thresholds[middle]
-                if self._measure(f * kept[:, None], arcs) <= self._primal + tolerated:
-                    low = middle
+                value = self._measure(f * kept[:, None], arcs)
+                if value <= self._primal + tolerated:
+                    low, objective = middle, value
                 else:
                     high = middle
         kept = sizes > (thresholds[low] if low >= 0 else 0.0)
@@ -218,7 +221,7 @@ class HKLSolver:
         table, is_kept = self.lattices.expand(f * kept[:, None]), self.lattices.expand(flags) > 0.0
         used = np.flatnonzero(is_kept.any(axis=1))
         nodes = [self.lattices.nodes[k] for k in used]
-        return HKLModel(nodes, table[used], is_kept[used], arcs.copy())
+        return HKLModel(nodes, table[used], is_kept[used], arcs.copy()), objective
 
     def _measure(self, f: Floats, arcs: Floats) -> float:
         """Return the primal objective."""
