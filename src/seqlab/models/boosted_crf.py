@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -87,7 +89,8 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         Features (indices, or a mask) whose values are categories, whole numbers from 0 to 254: a split
         sends any set of them to one side. Strings and dicts become binary features and need no declaration.
     max_seconds : float or None, default=None
-        Training stops after the round in which this time is exceeded, with a warning.
+        Training stops when this time is exceeded, with a warning. The trees of the last round may then be
+        smaller than ``max_leaf_nodes`` allows.
     validation_fraction : float or None, default=None
         Proportion of the sequences that is held out for early stopping: training stops if their token
         accuracy has not improved for ``n_iter_no_change`` rounds, and the rounds up to the best one are
@@ -240,6 +243,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
     def _learn(self, data: TrainingData) -> FitResult:
         if self.order == 0 and self.beam_width is not None:
             raise InputError("a model of order 0 has no beam: set beam_width=None or order=1")
+        began = time.perf_counter()
         structure = ChainStructure.without_weights(data.X.n_features, data.n_labels)
         bound = structure.bind(data.X, n_jobs=self.n_jobs)
         newton = self.leaf_values == "newton"
@@ -252,6 +256,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
             l2=self.l2_regularization if newton else 0.0,
             max_value=MAX_LEAF_VALUE if beam is None else MAX_LEAF_VALUE_WITH_BEAM,
             min_gain=MIN_GAIN * float(data.step_weights.mean()),
+            deadline=began + (math.inf if self.max_seconds is None else self.max_seconds),
         )
         problem = bound, grower, data.codes, data.sequence_weights
         options: dict[str, Any] = {
@@ -270,7 +275,9 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
             store_rounds(learner.first_rounds(n_rounds))
 
         # The number of rounds is a means of regularisation: no warning if max_iter is reached.
-        return self._train(learner.states(), data, store, can_warn=False, unit="rounds")
+        return self._train(
+            learner.states(), data, store, can_warn=False, unit="rounds", began=began
+        )
 
     def _new_grower(
         self, data: TrainingData, **options: Any

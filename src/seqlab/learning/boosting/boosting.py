@@ -140,9 +140,14 @@ class Boosting:
         while True:
             trees, step = pending or (self._add_trees(), self.learning_rate)
             pending = None
+            # The trees of a round that ran out of time say nothing about convergence.
+            is_late = self.grower.is_late()
             step, objective = self._find_step(trees, step, max(values[-self._memory :]))
             if step == 0.0:
-                yield FitState(len(self.rounds), values[-1], converged=True, info={"step": 0.0})
+                converged = not is_late
+                yield FitState(
+                    len(self.rounds), values[-1], converged=converged, info={"step": 0.0}
+                )
                 return
             self.rounds.append((step, trees))
             values.append(objective)
@@ -150,7 +155,7 @@ class Boosting:
             earlier = values[max(n_rounds - self._memory, 0)]
             # With a beam the objective may also rise, if better labels enter it.
             is_slow = abs(earlier - objective) <= self.tol * abs(earlier)
-            converged = is_slow and n_rounds >= self._memory
+            converged = is_slow and n_rounds >= self._memory and not is_late
             yield FitState(n_rounds, objective, converged=converged, info={"step": step})
 
     def _find_step(self, trees: list[Any], step: float, reference: float) -> tuple[float, float]:

@@ -7,6 +7,8 @@ needs only the methods of `TreeGrower`.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -55,6 +57,10 @@ class TreeGrower(Protocol):
         factor, node, pair
             See `GrownTrees.add_to`, which the returned trees also have.
         """
+        ...
+
+    def is_late(self) -> bool:
+        """Return whether the time for growing trees is over, so that trees may be smaller."""
         ...
 
 
@@ -107,6 +113,8 @@ class FeatureTreeGrower:
         Limit of the absolute value of a leaf.
     min_gain : float
         Gain that a split needs.
+    deadline : float, default=inf
+        Time, by `time.perf_counter`, after which trees are single leaves: the caller stops after the round.
     """
 
     def __init__(
@@ -118,8 +126,9 @@ class FeatureTreeGrower:
         min_curvature: float = 0.0,
         max_value: float = np.inf,
         min_gain: float = MIN_GAIN,
+        deadline: float = math.inf,
     ) -> None:
-        self.rows = rows
+        self.rows, self.deadline = rows, deadline
         self.row_of_step = rows.row_of_step
         self.n_rows = rows.n_rows
         bins = rows.bins
@@ -139,8 +148,16 @@ class FeatureTreeGrower:
         pair: Floats,
     ) -> GrownTrees:
         """Fit trees and add them to the scores; see `TreeGrower`."""
-        arguments: Any = gradient, curvature, scale, *self.arguments, factor, node, pair
+        l2, min_curvature, max_leaf_nodes, *limits = self._options
+        if self.is_late():
+            max_leaf_nodes = 1
+        options = *self._arrays, l2, min_curvature, max_leaf_nodes, *limits
+        arguments: Any = gradient, curvature, scale, *options, factor, node, pair
         return GrownTrees(*grow_trees(*arguments))
+
+    def is_late(self) -> bool:
+        """Return whether the deadline is over."""
+        return time.perf_counter() >= self.deadline
 
     @property
     def arguments(self) -> Any:

@@ -7,6 +7,8 @@ has a state, which changes along the branches of the tree. Growth, statistics an
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -114,6 +116,8 @@ class LanguageTreeGrower:
     max_leaf_nodes : int
     l2, max_value, min_gain : float
         See `FeatureTreeGrower`.
+    deadline : float, default=inf
+        Time, by `time.perf_counter`, after which nodes are not split: the caller stops after the round.
     """
 
     def __init__(
@@ -124,8 +128,9 @@ class LanguageTreeGrower:
         l2: float,
         max_value: float,
         min_gain: float = MIN_GAIN,
+        deadline: float = math.inf,
     ) -> None:
-        self.language = language
+        self.language, self.deadline = language, deadline
         self.row_of_step, self.n_rows = language.row_of_step, language.n_rows
         self.max_leaf_nodes, self.l2, self.max_value = max_leaf_nodes, l2, max_value
         self.min_gain = min_gain
@@ -145,6 +150,10 @@ class LanguageTreeGrower:
         grown.add_to(factor, node, pair)
         return grown
 
+    def is_late(self) -> bool:
+        """Return whether the deadline is over."""
+        return time.perf_counter() >= self.deadline
+
     def _grow_tree(self, gradient: Ints, curvature: Ints, scale: float) -> list[_Node]:
         """Return the nodes of a tree."""
         n_columns, penalty = gradient.shape[1], self.l2 * scale
@@ -154,7 +163,7 @@ class LanguageTreeGrower:
         while True:
             for node in nodes[first_new:]:
                 self._sum(node, gradient, curvature)
-            if n_leaves == self.max_leaf_nodes:
+            if n_leaves == self.max_leaf_nodes or self.is_late():
                 break
             for node in nodes[first_new:]:
                 check_signals()
