@@ -229,7 +229,7 @@ def test_kernel_works_in_scikit_learn(as_matrix):
 def test_wrong_parameters_and_rows_are_refused():
     rows = np.ones((2, 6))
     for window in [(1,), (1, -1), (1.5, 0), (1, 2, 3)]:
-        with pytest.raises(InputError, match="window must be two numbers of steps"):
+        with pytest.raises(InputError, match="window must be two whole numbers of steps"):
             SubsequenceKernel(window=window)(rows)
     for wrong in [{"decay": 0.0}, {"decay": 1.5}, {"max_length": 0}, {"anchor": "end"}]:
         with pytest.raises(ValueError, match=next(iter(wrong))):

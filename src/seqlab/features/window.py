@@ -10,15 +10,20 @@ neighbour is outside.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Integral, Interval
+from sklearn.utils._param_validation import Interval
 
+from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features._base import MatrixTransformer
+
+# Steps of a window: each one adds a copy of the columns of X, or of the literals of a pattern.
+MAX_STEPS = 1000
 
 
 class Window(MatrixTransformer):
@@ -92,6 +97,29 @@ class Window(MatrixTransformer):
         if sequences.is_sparse:
             return Sequences(sp.hstack(parts, format="csr"), offsets)
         return Sequences(np.hstack(parts), offsets)
+
+
+def check_window(window: Any) -> tuple[int, int]:
+    """Return the numbers of steps before and after a step; raise an `InputError` if they are not valid.
+
+    Examples
+    --------
+    >>> check_window([2, 0])
+    (2, 0)
+    """
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if not is_pair or not all(map(_is_count, window)):
+        raise InputError(
+            f"window must be two whole numbers of steps (before, after) of at least 0, got {window!r}"
+        )
+    before, after = int(window[0]), int(window[1])
+    if before + after > MAX_STEPS:
+        raise InputError(f"window has more than {MAX_STEPS} steps: {window!r}")
+    return before, after
+
+
+def _is_count(number: Any) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= 0
 
 
 def _take_rows(matrix: Any, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Any:

@@ -28,6 +28,7 @@ from seqlab.data.convert import as_sequences
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
 from seqlab.features import SequenceVectorizer, Window
+from seqlab.features.window import check_window
 from seqlab.kernels._subsequence_loops import fill_kernel, fill_own
 from seqlab.kernels.functions import LinearKernel, Matrix
 from seqlab.kernels.merging import merge_equal_rows
@@ -218,14 +219,10 @@ class SubsequenceKernel(BaseEstimator):
     def _check(self) -> tuple[int, int]:
         """Check the parameters; return the number of steps before and after."""
         self._validate_params()
-        sizes = tuple(self.window)
-        if len(sizes) != 2 or not all(isinstance(n, Integral) and n >= 0 for n in sizes):
-            raise InputError(
-                f"window must be two numbers of steps, before and after, got {self.window!r}"
-            )
+        window = check_window(self.window)
         if float(self.decay) ** 2 == 0.0:
             raise InputError(f"decay={self.decay} is too small: its square is 0 in floating point")
-        return int(sizes[0]), int(sizes[1])
+        return window
 
     def _check_state(self) -> None:
         """Raise an `InputError` if restored parameters are not valid."""

@@ -82,6 +82,11 @@ class Mode(NamedTuple):
         return cls(f"{predicate}/{len(places)}", tuple(places), tuple(range(first, last + 1)))
 
     @property
+    def predicate(self) -> str:
+        """The signature without the number of arguments."""
+        return self.signature.rpartition("/")[0]
+
+    @property
     def is_propositional(self) -> bool:
         """Whether all arguments are constants."""
         return all(place.mark == CONSTANT for place in self.places)

@@ -13,10 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data import state_checks
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.symbolic import AtomTable, SymbolicSequences, name_atoms
+from seqlab.features.window import check_window
 from seqlab.learning import FitProgress, FitResult, TrainingData
 from seqlab.relational.hkl import StructHKL
 from seqlab.relational.hkl.rules import binary_inputs
@@ -27,7 +29,7 @@ from seqlab.relational.patterns import (
     PatternLanguage,
     match_patterns,
 )
-from seqlab.relational.patterns.language import MAX_VARIABLES, check_window
+from seqlab.relational.patterns.language import MAX_VARIABLES
 from seqlab.relational.patterns.mining import minimum_count, search_patterns
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
 
@@ -248,6 +250,7 @@ objective_, n_iter_, converged_, history_
     @property
     def patterns_(self) -> list[Pattern]:
         """The mined patterns."""
+        check_is_fitted(self)
         return [
             Pattern(Literal(offset, name, tuple(terms)) for offset, name, terms in literals)
             for literals in self.pattern_literals_

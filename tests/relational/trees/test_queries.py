@@ -9,9 +9,10 @@ import pytest
 
 from seqlab.data import Atom, SymbolicSequences
 from seqlab.learning.boosting import BinnedRows
+from seqlab.relational.literals import Literal, format_conjunction
 from seqlab.relational.modes import parse_modes
 from seqlab.relational.trees.language import BOUND_TABLE, UNBOUND_TABLE, RelationalLanguage, State
-from seqlab.relational.trees.queries import Literal, connected_part, format_query
+from seqlab.relational.trees.queries import connected_part
 from seqlab.relational.trees.query_set import QuerySet
 from seqlab.relational.trees.windows import cover_queries, merge_windows
 
@@ -37,15 +38,15 @@ def holds(query, steps, t):
         value = dict(zip(variables, chosen, strict=True))
 
         def is_true(literal, value=value):
-            terms = [value[x] if isinstance(x, int) else x for x in literal.terms]
+            terms = [value[x] if isinstance(x, int) else x for x in literal.arguments]
             if literal.signature == "same/2":
                 return terms[0] == terms[1]
             if literal.signature == "different/2":
                 return terms[0] != terms[1]
-            atom = Atom(literal.signature.partition("/")[0], *terms)
-            if literal.distance is None:
+            atom = Atom(literal.predicate, *terms)
+            if literal.offset is None:
                 return atom in BACKGROUND
-            at = t + literal.distance
+            at = t + literal.offset
             return 0 <= at < len(steps) and atom in steps[at]
 
         if all(map(is_true, query)):
@@ -99,7 +100,9 @@ def test_tests_of_nodes_equal_enumeration(seed, lookahead):
                 in_node = [holds(state.query, steps, t) for steps, t in places]
                 for row, is_in, place in zip(windows.row_of_step, in_node, places, strict=True):
                     if is_in:
-                        assert covered[row, test] == holds(yes.query, *place), format_query(part)
+                        assert covered[row, test] == holds(yes.query, *place), format_conjunction(
+                            part
+                        )
                         assert covered[row, test] == holds(part, *place)
                         n_checked += 1
         number = len(tables) - 1
@@ -112,12 +115,12 @@ def test_coverage_of_stored_queries_equals_enumeration():
     X = random_steps(5)
     _, windows = prepare(X)
     queries = [
-        (Literal("use/1", 0, (0,)), Literal("use/1", -1, (0,))),
-        (Literal("use/1", 0, (0,)), Literal("kind/2", None, (0, "odd"))),
-        (Literal("near/2", 0, (0, 1)), Literal("different/2", None, (0, 1))),
-        (Literal("near/2", 1, (0, "o1")), Literal("use/1", 1, (0,)), Literal("near/2", 0, (0, 1))),
-        (Literal("use/1", 0, (0,)), Literal("use/1", 0, (1,)), Literal("same/2", None, (0, 1))),
-        (Literal("use/1", 0, ("never",)),),
+        (Literal(0, "use", (0,)), Literal(-1, "use", (0,))),
+        (Literal(0, "use", (0,)), Literal(None, "kind", (0, "odd"))),
+        (Literal(0, "near", (0, 1)), Literal(None, "different", (0, 1))),
+        (Literal(1, "near", (0, "o1")), Literal(1, "use", (0,)), Literal(0, "near", (0, 1))),
+        (Literal(0, "use", (0,)), Literal(0, "use", (1,)), Literal(None, "same", (0, 1))),
+        (Literal(0, "use", ("never",)),),
     ]
     stored = QuerySet.from_queries(queries)
     assert list(stored) == queries
@@ -130,10 +133,10 @@ def test_coverage_of_stored_queries_equals_enumeration():
 
 def test_the_part_of_a_query_that_a_test_depends_on():
     query = (
-        Literal("a/1", 0, (0,)),
-        Literal("b/1", 0, (1,)),
-        Literal("c/2", 0, (1, 2)),
-        Literal("d/1", 0, (2,)),
+        Literal(0, "a", (0,)),
+        Literal(0, "b", (1,)),
+        Literal(0, "c", (1, 2)),
+        Literal(0, "d", (2,)),
     )
-    assert format_query(connected_part(query, 1)) == "b(A, t), c(A, B, t), d(B, t)"
-    assert format_query(connected_part(query[:1], 1)) == "a(A, t)"
+    assert format_conjunction(connected_part(query, 1)) == "b(A)[t] & c(A, B)[t] & d(B)[t]"
+    assert format_conjunction(connected_part(query[:1], 1)) == "a(A)[t]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import seqlab
 from seqlab import BoostedCRF, RelationalBoostedCRF
@@ -78,8 +79,8 @@ def test_lookahead_finds_a_pair_of_literals_at_the_root():
     ).fit(X, y)
     # Without it, no single literal with a new variable separates the labels.
     assert model.format_trees("again").splitlines()[0] in (
-        "use(A, t), use(A, t-1)?",
-        "use(A, t-1), use(A, t)?",
+        "use(A)[t] & use(A)[t-1]?",
+        "use(A)[t-1] & use(A)[t]?",
     )
     names = model.get_test_names()
     importances = model.feature_importances_
@@ -121,14 +122,36 @@ def test_binary_matrices_have_literals_with_variables():
         window=(1, 0), modes=["on(+-sensor)"], max_iter=8, max_leaf_nodes=4
     ).fit(X, y)
     assert model.score(X, y) == 1.0
-    assert "on(A, t-1), on(A, t)" in model.get_test_names() or (
-        "on(A, t), on(A, t-1)" in model.get_test_names()
+    assert "on(A)[t-1] & on(A)[t]" in model.get_test_names() or (
+        "on(A)[t] & on(A)[t-1]" in model.get_test_names()
     )
     names = [f"sensor {k}" for k in range(7)]
     stacked = Sequences(np.concatenate(X), np.arange(0, 181, 6), feature_names=names)
     named = RelationalBoostedCRF(modes=["on(#sensor)@0"], max_iter=1).fit(stacked, y)
-    assert "on('sensor 3', t)" in named.get_test_names()
-    assert "on('sensor 3', t-1)" not in named.get_test_names()
+    assert "on('sensor 3')[t]" in named.get_test_names()
+    assert "on('sensor 3')[t-1]" not in named.get_test_names()
+
+
+def test_sequences_must_have_the_columns_of_training():
+    X, y = repeated_objects()
+    model = RelationalBoostedCRF(max_iter=1).fit(X, y)
+    steps = model.vectorizer_.transform(X)
+    assert len(model.predict(steps)) == len(X)
+    wide = np.hstack([steps.matrix.toarray(), np.ones((steps.n_steps, 1))])
+    with pytest.raises(ValueError, match="9 features"):
+        model.predict(Sequences(wide, steps.offsets))
+
+
+@pytest.mark.parametrize("name", ["BoostedCRF", "RelationalBoostedCRF"])
+def test_the_time_limit_holds_inside_a_round(name):
+    X, _ = repeated_objects()
+    y = [[step[0] for step in steps] for steps in X]  # eight labels, one for each object
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        model = getattr(seqlab, name)(max_seconds=1e-9).fit(X, y)
+    # The time is over before the first tree: every tree is a leaf, and none of them is split.
+    assert model.trees_.n_trees == model.trees_.feature.size == 8
+    assert model.n_iter_ == 1
+    assert not model.converged_
 
 
 def check_parts(model):

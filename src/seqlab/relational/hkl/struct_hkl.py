@@ -247,6 +247,7 @@ class StructHKL(ChainLabeler):
     @property
     def conjunctions_(self) -> list[tuple[int, ...]]:
         """Inputs of each chosen conjunction, by column."""
+        check_is_fitted(self)
         parts = np.split(self.conjunction_indices_, self.conjunction_offsets_[1:-1])
         return [tuple(part.tolist()) for part in parts[: self.conjunction_offsets_.size - 1]]
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from seqlab.data.errors import InputError
 from seqlab.data.symbolic import AtomTable
+from seqlab.features.window import check_window
+from seqlab.relational.literals import Literal
 from seqlab.relational.modes import COMPARISONS, CONSTANT, NEW, OLD, Mode, Place, parse_modes
-from seqlab.relational.patterns.pattern import Literal, Pattern
+from seqlab.relational.patterns.pattern import Pattern
 
 # The canonical form of a pattern compares all orders of its variables: 720 of 6.
 MAX_VARIABLES = 6
@@ -88,7 +90,7 @@ class PatternLanguage:
         types = self._variable_types(pattern)
         found: dict[Literal, None] = {}
         for mode in self.modes:
-            predicate = mode.signature.rpartition("/")[0]
+            predicate = mode.predicate
             places = [at for at, place in enumerate(mode.places) if place.mark != CONSTANT]
             for names in self._choose_variables([mode.places[at] for at in places], types):
                 for arguments in self._arguments_of[mode.signature]:
@@ -120,7 +122,7 @@ class PatternLanguage:
     def _variable_types(self, pattern: Pattern) -> list[str]:
         """Return the type of each variable of a pattern."""
         types = {
-            term: self._types[f"{literal.predicate}/{len(literal.arguments)}", at]
+            term: self._types[literal.signature, at]
             for literal in pattern
             for at, term in enumerate(literal.arguments)
             if isinstance(term, int)
@@ -144,16 +146,6 @@ class PatternLanguage:
             else:
                 chosen.append(names)
         return chosen
-
-
-def check_window(window: Any) -> tuple[int, int]:
-    """Return the window as a tuple of two integers."""
-    is_pair = isinstance(window, tuple | list) and len(window) == 2
-    if not is_pair or not all(map(_is_whole, window)):
-        raise InputError(
-            f"window must be two whole numbers (before, after) of at least 0, got {window!r}"
-        )
-    return int(window[0]), int(window[1])
 
 
 def _is_whole(number: Any) -> bool:

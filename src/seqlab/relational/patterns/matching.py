@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.data.symbolic import SymbolicSequences
-from seqlab.relational.patterns.pattern import Literal, Pattern, Term, unify
+from seqlab.relational.literals import Literal, Term, number_variables
+from seqlab.relational.patterns.pattern import Pattern, unify
 from seqlab.utils.signals import check_signals
 
 Bits = NDArray[np.uint64]
@@ -60,6 +61,8 @@ class BitColumns:
 
     def extend(self, bindings: Bindings, literal: Literal) -> Bindings:
         """Return the bindings of a pattern with one more literal; variables are numbered in order."""
+        offset = literal.offset
+        assert offset is not None  # only queries of trees have literals without a step
         out: dict[tuple[Term, ...], Bits] = {}
         columns = self._columns_of.get((literal.predicate, len(literal.arguments)), [])
         for values, bits in bindings.items():
@@ -67,17 +70,17 @@ class BitColumns:
             ground = literal.substitute(mapping)
             if not ground.variables():  # only one atom can match
                 k = self._column_of_atom.get((ground.predicate, ground.arguments))  # type: ignore[arg-type]
-                both = None if k is None else bits & self.column(k, literal.offset)
+                both = None if k is None else bits & self.column(k, offset)
                 if both is not None and both.any():
                     out[values] = both
                 continue
             for k in columns:
                 atom = self.atoms[k]
-                target = Literal(literal.offset, atom.predicate, atom.arguments)
+                target = Literal(offset, atom.predicate, atom.arguments)
                 extended = unify(literal, target, mapping)
                 if extended is None:
                     continue
-                both = bits & self.column(k, literal.offset)
+                both = bits & self.column(k, offset)
                 if both.any():
                     key = tuple(extended[name] for name in range(len(extended)))
                     out[key] = both if key not in out else out[key] | both
@@ -100,7 +103,7 @@ class BitColumns:
     def match(self, pattern: Pattern) -> Bits:
         """Return the pivots at which a pattern holds."""
         bindings = self.everywhere()
-        for literal in order_literals(pattern):
+        for literal in number_variables(pattern):
             bindings = self.extend(bindings, literal)
         return self.union(bindings)
 
@@ -115,16 +118,6 @@ class BitColumns:
     def count_sequences(self, bits: Bits) -> int:
         """Return the number of sequences with at least one pivot."""
         return int(np.unique(self._sequence[self.unpack(bits)]).size)
-
-
-def order_literals(pattern: Pattern) -> list[Literal]:
-    """Return the literals with the variables numbered in the order of their first use."""
-    names: dict[int, Term] = {}
-    for literal in pattern:
-        for term in literal.arguments:
-            if isinstance(term, int):
-                names.setdefault(term, len(names))
-    return [literal.substitute(names) for literal in pattern]
 
 
 def match_patterns(patterns: Sequence[Pattern], X: SymbolicSequences) -> sp.csr_matrix:

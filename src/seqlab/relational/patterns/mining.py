@@ -18,9 +18,10 @@ from typing import NamedTuple
 from seqlab.data.errors import InputError
 from seqlab.data.symbolic import SymbolicSequences
 from seqlab.learning import ProgressBar
+from seqlab.relational.literals import Literal, number_variables
 from seqlab.relational.patterns.language import PatternLanguage
-from seqlab.relational.patterns.matching import Bindings, BitColumns, order_literals
-from seqlab.relational.patterns.pattern import Literal, Pattern
+from seqlab.relational.patterns.matching import Bindings, BitColumns
+from seqlab.relational.patterns.pattern import Pattern
 from seqlab.utils.signals import check_signals
 
 
@@ -259,9 +260,9 @@ def _find_bindings(
 ) -> Bindings:
     bindings = columns.everywhere()
     # The bindings of the parent can be reused only if its variables keep their numbers.
-    literals = order_literals(candidate)
+    literals = number_variables(candidate)
     start = Pattern(literals[:-1])
-    if start in level and list(start) == literals[:-1]:
+    if start in level and tuple(start) == literals[:-1]:
         bindings, literals = level[start].bindings, literals[-1:]
     for literal in literals:
         bindings = columns.extend(bindings, literal)

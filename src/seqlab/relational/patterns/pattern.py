@@ -1,49 +1,11 @@
-"""Patterns: sets of literals at steps relative to the pivot, with shared variables.
-
-A literal such as ``use(A)[t-1]`` says that some atom ``use(...)`` holds one step before the pivot ``t``. The
-same variable stands for the same constant in all literals of a pattern.
-"""
+"""Patterns: sets of literals at steps relative to the pivot ``t``, with shared variables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import permutations
-from typing import NamedTuple
 
-from seqlab.data.atoms import quote
-
-Term = str | int  # a constant, or the number of a variable
-
-
-class Literal(NamedTuple):
-    """A predicate with constants and variables, at a step relative to the pivot.
-
-    Attributes
-    ----------
-    offset : int
-        The literal must hold at step ``t + offset``.
-    predicate : str
-    arguments : tuple of str and int
-        Constants are strings; variables are numbers.
-    """
-
-    offset: int
-    predicate: str
-    arguments: tuple[Term, ...]
-
-    def __str__(self) -> str:
-        step = f"[t{self.offset:+d}]" if self.offset else "[t]"
-        terms = [_variable_name(x) if isinstance(x, int) else quote(x) for x in self.arguments]
-        return quote(self.predicate) + (f"({', '.join(terms)})" if terms else "") + step
-
-    def variables(self) -> set[int]:
-        """Return the variables of the literal."""
-        return {term for term in self.arguments if isinstance(term, int)}
-
-    def substitute(self, mapping: dict[int, Term]) -> Literal:
-        """Return the literal with some variables replaced."""
-        arguments = tuple(mapping.get(x, x) if isinstance(x, int) else x for x in self.arguments)
-        return self._replace(arguments=arguments)
+from seqlab.relational.literals import Literal, Term, format_conjunction
 
 
 class Pattern(tuple[Literal, ...]):
@@ -78,7 +40,7 @@ class Pattern(tuple[Literal, ...]):
         return super().__new__(cls, best)
 
     def __str__(self) -> str:
-        return " & ".join(map(str, self))
+        return format_conjunction(self)
 
     @property
     def n_variables(self) -> int:
@@ -120,6 +82,7 @@ class Pattern(tuple[Literal, ...]):
 
 def _key(literal: Literal) -> tuple[int, str, int, tuple[tuple[int, Term], ...]]:
     """Sort by step, predicate and arguments; variables come before constants."""
+    assert literal.offset is not None  # only queries of trees have literals without a step
     terms = tuple((int(isinstance(x, str)), x) for x in literal.arguments)
     return literal.offset, literal.predicate, len(terms), terms
 
@@ -155,7 +118,3 @@ def unify(literal: Literal, target: Literal, mapping: dict[int, Term]) -> dict[i
         elif extended.setdefault(term, value) != value:
             return None
     return extended
-
-
-def _variable_name(number: int) -> str:
-    return chr(ord("A") + number) if number < 26 else f"V{number}"

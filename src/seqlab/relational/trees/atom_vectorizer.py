@@ -17,7 +17,7 @@ from seqlab.features import SequenceVectorizer
 class AtomVectorizer(SequenceVectorizer):
     """Turn dicts and bags of atoms into columns; `transform` appends unseen atoms with arguments.
 
-    A query with variables may hold for constants that training does not show: ``use(A, t), use(A, t-1)`` is
+    A query with variables may hold for constants that training does not show: ``use(A)[t] & use(A)[t-1]`` is
     about any object. `SequenceVectorizer` leaves such columns out.
 
     Parameters

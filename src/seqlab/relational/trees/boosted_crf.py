@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from seqlab.data.errors import InputError
 from seqlab.data.sequences import SequenceBlock, Sequences
 from seqlab.data.symbolic import name_atoms
 from seqlab.data.vocabulary import Vocabulary
+from seqlab.features.window import check_window
 from seqlab.inference import ChainScores
 from seqlab.learning import FitProgress, TrainingData
 from seqlab.learning.boosting import (
@@ -30,11 +30,11 @@ from seqlab.learning.boosting import (
     TreeGrower,
 )
 from seqlab.models.boosted_crf import BoostedCRF
+from seqlab.relational.literals import format_conjunction
 from seqlab.relational.modes import ANY, COMPARISONS, Mode, Place, parse_modes
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
 from seqlab.relational.trees.language import RelationalLanguage
 from seqlab.relational.trees.printing import format_tree
-from seqlab.relational.trees.queries import format_query
 from seqlab.relational.trees.query_set import QuerySet
 from seqlab.relational.trees.windows import (
     column_name,
@@ -44,8 +44,6 @@ from seqlab.relational.trees.windows import (
     window_columns,
 )
 
-# Steps of a window: every one adds a copy of the columns of X.
-MAX_WINDOW = 1000
 _INHERITED = {
     name: constraint
     for name, constraint in BoostedCRF._parameter_constraints.items()
@@ -57,9 +55,9 @@ class RelationalBoostedCRF(BoostedCRF):
     """Conditional random field with relational regression trees, trained by gradient boosting (TildeCRF).
 
     The model and its training are those of `BoostedCRF`. The tests of the trees are queries about the atoms
-    of the steps around ``t``, such as ``use(A, t), use(A, t-1)``: is there an object that is used now and was
-    used one step before? Variables of a test are visible in its yes branch, where further tests
-    extend the query.
+    of the steps around ``t``, such as ``use(A)[t] & use(A)[t-1]``: is there an object that is used now and
+    was used one step before? Variables of a test are visible in its yes branch, where further tests extend
+    the query.
 
     Parameters
     ----------
@@ -132,7 +130,7 @@ class RelationalBoostedCRF(BoostedCRF):
     >>> model.predict([[["use(kettle)"], ["use(kettle)"], ["use(cup)"]]])[0].tolist()
     ['first', 'again', 'new']
     >>> print(model.format_trees("again", rounds=1))
-    use(A, t-1), use(A, t)?
+    use(A)[t-1] & use(A)[t]?
       yes: previous label in {again}?
         yes: +0.346
         no:  +1.190
@@ -226,15 +224,15 @@ class RelationalBoostedCRF(BoostedCRF):
         return AtomVectorizer()
 
     def _check_features(self, X: Any, sequences: Sequences, *, reset: bool) -> None:
-        if not reset and self.vectorizer_ is not None:
-            sequences = first_columns(sequences, self.n_features_in_)
-            X = sequences
+        # Columns of unseen atoms come from the vectorizer only: a user's matrix has the columns of training.
+        if not (reset or self.vectorizer_ is None or isinstance(X, Sequences)):
+            X = sequences = first_columns(sequences, self.n_features_in_)
         super()._check_features(X, sequences, reset=reset)
 
     def _new_grower(
         self, data: TrainingData, **options: Any
     ) -> tuple[TreeGrower, Callable[[list[Any]], None]]:
-        X, window = data.X, _check_window(self.window)
+        X, window = data.X, check_window(self.window)
         atoms = self._name_columns(X)
         known = [as_atom(atom, f"background[{i}]") for i, atom in enumerate(self.background)]
         modes = self._read_modes(atoms, known, window)
@@ -253,7 +251,9 @@ class RelationalBoostedCRF(BoostedCRF):
             first = Sequences(columns.matrix[windows.first], [0, windows.first.size])
             rows = BinnedRows.from_sequences(first, merge=False)
             rows, facts = replace(rows, row_of_step=windows.row_of_step), windows.facts
-        language = RelationalLanguage(rows, facts, relational, lookahead=self.lookahead)
+        language = RelationalLanguage(
+            rows, facts, relational, lookahead=self.lookahead, deadline=options["deadline"]
+        )
 
         def store(rounds: list[tuple[float, list[DescribedTrees]]]) -> None:
             self._store_rounds(rounds, rows.bins, data.n_labels)
@@ -343,7 +343,7 @@ class RelationalBoostedCRF(BoostedCRF):
 
     def _check_state(self) -> None:
         if state_checks.has_fitted_attributes(self):
-            window = _check_window(self.window_)
+            window = check_window(self.window_)
             n = state_checks.check_int(self.n_features_in_, "n_features_in_", 1)
             n_steps = window[0] + window[1]
             high = n * (n_steps + 1) + n_steps
@@ -360,7 +360,7 @@ class RelationalBoostedCRF(BoostedCRF):
         check_is_fitted(self)
         atoms = [Atom.parse(name) for name in self.atoms_]
         columns = [column_name(column, atoms, self.window_) for column in self.columns_.tolist()]
-        return columns + [format_query(query) for query in self.queries_]
+        return columns + [format_conjunction(query) for query in self.queries_]
 
     def format_trees(self, label: Any, *, rounds: int | None = None) -> str:
         """Return the trees of a label as text.
@@ -381,18 +381,6 @@ class RelationalBoostedCRF(BoostedCRF):
         shown = range(n_rounds if rounds is None else min(rounds, n_rounds))
         trees = [int(found[0]) + r * n_labels for r in shown]
         return "\n\n".join(format_tree(self.trees_, at, tests, self.classes_) for at in trees)
-
-
-def _check_window(window: Any) -> tuple[int, int]:
-    if (
-        not isinstance(window, tuple | list)
-        or len(window) != 2
-        or any(not isinstance(n, Integral) or isinstance(n, bool) or int(n) < 0 for n in window)
-    ):
-        raise InputError(f"window must be two whole numbers (before, after), got {window!r}")
-    if sum(map(int, window)) > MAX_WINDOW:
-        raise InputError(f"window has more than {MAX_WINDOW} steps: {window!r}")
-    return int(window[0]), int(window[1])
 
 
 def _append_binary(bins: Bins, n: int) -> Bins:

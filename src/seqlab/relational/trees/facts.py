@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from seqlab.data.atoms import Atom
 from seqlab.data.symbolic import AtomTable
+from seqlab.relational.literals import Literal
 from seqlab.relational.modes import COMPARISONS
-from seqlab.relational.trees.queries import Literal, Query
+from seqlab.relational.trees.queries import Query
 
 Ints = NDArray[np.int64]
 # Numbers of kept answers: more save time if many queries begin alike.
@@ -141,12 +142,12 @@ class WindowFacts:
             equal = answers.values[:, first] == answers.values[:, second]
             keep = equal if literal.signature == COMPARISONS[0] else ~equal
             return Answers(answers.rows[keep], answers.values[keep])
-        terms = list(enumerate(literal.terms))
+        terms = list(enumerate(literal.arguments))
         linked = {at: term for at, term in terms if isinstance(term, int) and term < n_old}
         source, distance, arguments = self.join(answers, literal.signature, linked)
         keep = np.ones(source.size, dtype=np.bool_)
-        if literal.distance is not None:
-            keep = distance == literal.distance
+        if literal.offset is not None:
+            keep = distance == literal.offset
         for at, term in terms:
             if isinstance(term, str):
                 keep &= arguments[:, at] == self.constants.get(term, -2)

@@ -11,6 +11,8 @@ in which binary features are stored, and used by all trees and rounds.
 
 from __future__ import annotations
 
+import math
+import time
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -18,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.learning.boosting import BinnedRows, NodeTests
+from seqlab.relational.literals import Literal
 from seqlab.relational.modes import ANY, COMPARISONS, CONSTANT, NEW, OLD, Mode
 from seqlab.relational.trees.facts import Answers, WindowFacts
-from seqlab.relational.trees.queries import Literal, Query, connected_part
+from seqlab.relational.trees.queries import Query, connected_part
 from seqlab.utils.signals import check_signals
 
 Ints = NDArray[np.int64]
@@ -61,14 +64,23 @@ class RelationalLanguage:
         Those with variables.
     lookahead : bool
         Whether a test may add two literals, of which the second has a new variable of the first.
+    deadline : float, default=inf
+        Time, by `time.perf_counter`, after which no further tests are looked for.
     """
 
     def __init__(
-        self, rows: BinnedRows, facts: WindowFacts | None, modes: list[Mode], *, lookahead: bool
+        self,
+        rows: BinnedRows,
+        facts: WindowFacts | None,
+        modes: list[Mode],
+        *,
+        lookahead: bool,
+        deadline: float = math.inf,
     ) -> None:
         self.row_of_step, self.n_rows = rows.row_of_step, rows.n_rows
         self.root = State()
         self.facts, self.modes, self.lookahead = facts, modes, lookahead
+        self.deadline = deadline
         self._columns = NodeTests(rows.indptr, rows.entries, rows.bins.begin, rows.bins.default)
         self._cache: dict[State, _Tests] = {}
         self._n_cached = 0
@@ -104,11 +116,8 @@ class RelationalLanguage:
         assert self._unbound is not None
         literals, types = self._unbound.extensions[test]
         n_old = len(state.types)
-        shifted = tuple(
-            one._replace(terms=tuple(t + n_old if isinstance(t, int) else t for t in one.terms))
-            for one in literals
-        )
-        return Extension(shifted, types)
+        shifted = {v: v + n_old for one in literals for v in one.variables()}
+        return Extension(tuple(one.substitute(shifted) for one in literals), types)
 
     def _bound(self, state: State) -> _Tests:
         """Return the tests that use a variable of the query."""
@@ -126,6 +135,8 @@ class RelationalLanguage:
         extensions, keys = self._refine(state, wanted)
         if self.lookahead:
             for extension in list(extensions):
+                if time.perf_counter() >= self.deadline:
+                    break
                 if not extension.types:
                     continue
                 n_old, types = len(state.types), (*state.types, *extension.types)
@@ -149,12 +160,14 @@ class RelationalLanguage:
         covered: list[Ints] = []
         for mode in self.modes:
             check_signals()
+            if time.perf_counter() >= self.deadline:
+                break
             if mode.signature in COMPARISONS and mode.signature not in self.facts.background:
                 first, second = mode.places
                 for a, b in combinations(range(len(state.types)), 2):
                     types = {first.type, second.type}
                     if wanted & {a, b} and types == {state.types[a], state.types[b]}:
-                        literal = Literal(mode.signature, None, (a, b))
+                        literal = Literal(None, mode.predicate, (a, b))
                         extensions.append(Extension((literal,), ()))
                         covered.append(self._covered_by(state.query, literal))
                 continue
@@ -205,7 +218,7 @@ class RelationalLanguage:
                 else:
                     terms.append(number)
                     number += 1
-            literal = Literal(mode.signature, None if is_known else choice[0], tuple(terms))
+            literal = Literal(None if is_known else choice[0], mode.predicate, tuple(terms))
             found.append((literal, part % facts.n_rows))
         return found
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
 from seqlab.data.vocabulary import Vocabulary
+from seqlab.relational.literals import Literal, Term
 from seqlab.relational.modes import COMPARISONS
-from seqlab.relational.trees.queries import Literal, Query, Term
+from seqlab.relational.trees.queries import Query
 
 # A term is stored as 0 (no term), 1 + the number of a constant, or -1 - the number of a variable.
 _NO_DISTANCE = np.iinfo(np.int32).min
@@ -51,7 +52,7 @@ class QuerySet:
 
         Examples
         --------
-        >>> query = (Literal("use/1", 0, (0,)), Literal("use/1", -1, (0,)))
+        >>> query = (Literal(0, "use", (0,)), Literal(-1, "use", (0,)))
         >>> list(QuerySet.from_queries([query])) == [query]
         True
         """
@@ -59,16 +60,16 @@ class QuerySet:
         signatures: dict[str, int] = {}
         constants: dict[str, int] = {}
         terms = np.zeros(
-            (len(literals), max((len(x.terms) for x in literals), default=0)), np.int32
+            (len(literals), max((len(x.arguments) for x in literals), default=0)), np.int32
         )
         for i, literal in enumerate(literals):
             signatures.setdefault(literal.signature, len(signatures))
-            for k, term in enumerate(literal.terms):
+            for k, term in enumerate(literal.arguments):
                 if isinstance(term, str):
                     terms[i, k] = 1 + constants.setdefault(term, len(constants))
                 else:
                     terms[i, k] = -1 - term
-        distances = [_NO_DISTANCE if x.distance is None else x.distance for x in literals]
+        distances = [_NO_DISTANCE if x.offset is None else x.offset for x in literals]
         return cls(
             Vocabulary(signatures),
             Vocabulary(constants),
@@ -87,12 +88,12 @@ class QuerySet:
 
     def _literal(self, i: int) -> Literal:
         signature, distance = self.signatures[self.signature[i]], int(self.distance[i])
-        n_terms = int(signature.rpartition("/")[2])
+        predicate, _, n_terms = signature.rpartition("/")
         terms: list[Term] = [
             self.constants[term - 1] if term > 0 else -1 - term
-            for term in self.terms[i, :n_terms].tolist()
+            for term in self.terms[i, : int(n_terms)].tolist()
         ]
-        return Literal(signature, None if distance == _NO_DISTANCE else distance, tuple(terms))
+        return Literal(None if distance == _NO_DISTANCE else distance, predicate, tuple(terms))
 
     def _check_state(self) -> None:
         """Raise an `InputError` if restored attributes do not agree with each other."""
@@ -122,7 +123,7 @@ class QuerySet:
             n_variables = 0  # they are numbered in the order of their first occurrence
             for literal in query:
                 variables = literal.variables()
-                if literal.signature in COMPARISONS and literal.distance is None:
+                if literal.signature in COMPARISONS and literal.offset is None:
                     state_checks.require(len(variables) == 2, "terms")
                     state_checks.require(max(variables) < n_variables, "terms")
                 for variable in variables:

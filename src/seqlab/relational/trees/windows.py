@@ -13,9 +13,9 @@ from seqlab.data.atoms import Atom
 from seqlab.data.sequences import Sequences
 from seqlab.features import Window
 from seqlab.learning.boosting.binned import take_rows, unique_rows
+from seqlab.relational.literals import Literal, format_step
 from seqlab.relational.modes import Mode
 from seqlab.relational.trees.facts import WindowFacts
-from seqlab.relational.trees.queries import Literal
 from seqlab.utils.signals import check_signals
 
 Ints = NDArray[np.int64]
@@ -107,6 +107,6 @@ def column_name(column: int, atoms: list[Atom], window: tuple[int, int]) -> str:
     which, k = divmod(column, max(len(atoms), 1))
     if column >= len(atoms) * len(distances):
         distance = distances[1 + column - len(atoms) * len(distances)]
-        return f"outside(t{distance:+d})"
+        return f"outside[{format_step(distance)}]"
     atom = atoms[k]
-    return str(Literal(atom.signature, distances[which], atom.arguments))
+    return str(Literal(distances[which], atom.predicate, atom.arguments))
