@@ -23,8 +23,9 @@ $(VENV)/.ready: pyproject.toml requirements/dev.txt
 demo: setup
 	$(BIN)/python -m seqlab.cli demo
 
+# Each worker begins with one half of the files, so that few kernels are compiled twice.
 test: setup
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

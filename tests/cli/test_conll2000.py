@@ -48,7 +48,6 @@ LIKE_CRFPP = ("c2=0.5", "all_states=true", "all_transitions=true", "boundary=fal
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set")
-@pytest.mark.xdist_group("cli-conll")
 def test_chunking_with_the_template_of_crfpp(run, tmp_path):
     def ok(*args):
         result = run(*args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -23,22 +24,23 @@ BAGS = [[[f"w={word}", f"p={pos}"] for word, pos in tokens] for tokens in TOKENS
 LABELS = [["D", "N", "V"], ["N", "V"]]
 
 
-def models():
-    return {
-        "crf": LinearChainCRF(c2=0.1).fit(BAGS, LABELS),
-        "crf-dense": LinearChainCRF(c2=0.1, all_states=True).fit(BAGS, LABELS),
-        "perceptron": StructuredPerceptron(random_state=0).fit(BAGS, LABELS),
-        "independent": IndependentLabeler().fit(BAGS, LABELS),
-        "templates": Tagger(Templates([(0, "pos"), (0, "word")]), LinearChainCRF(c2=0.1)).fit(
-            TOKENS, LABELS
-        ),
-        "tagger": Tagger(None, LinearChainCRF(c2=0.1)).fit(BAGS, LABELS),
-    }
+MODELS = {
+    "crf": LinearChainCRF(c2=0.1),
+    "crf-dense": LinearChainCRF(c2=0.1, all_states=True),
+    "perceptron": StructuredPerceptron(random_state=0),
+    "independent": IndependentLabeler(),
+    "templates": Tagger(Templates([(0, "pos"), (0, "word")]), LinearChainCRF(c2=0.1)),
+    "tagger": Tagger(None, LinearChainCRF(c2=0.1)),
+}
 
 
-@pytest.fixture(scope="module", params=sorted(models()))
+def fit_model(name):
+    return clone(MODELS[name]).fit(TOKENS if name == "templates" else BAGS, LABELS)
+
+
+@pytest.fixture(scope="module", params=sorted(MODELS))
 def model(request):
-    return models()[request.param]
+    return fit_model(request.param)
 
 
 def test_top_feature_of_each_label_is_its_part_of_speech(model):
@@ -54,7 +56,7 @@ def test_top_feature_of_each_label_is_its_part_of_speech(model):
 
 
 def test_weights_equal_those_of_the_model():
-    crf = models()["crf"]
+    crf = fit_model("crf")
     names = feature_names(crf).tolist()
     coef = crf.coef_.toarray()
     for one in top_features(crf, 100):
@@ -66,7 +68,7 @@ def test_weights_equal_those_of_the_model():
 
 
 def test_transitions_with_boundary():
-    crf = models()["crf"]
+    crf = fit_model("crf")
     classes = crf.classes_.tolist()
     found = {(one.source, one.target): one.weight for one in top_transitions(crf)}
     for (source, target), weight in found.items():
@@ -89,7 +91,7 @@ def test_transitions_with_boundary():
 
 
 def test_models_without_transitions():
-    independent = models()["independent"]
+    independent = fit_model("independent")
     assert top_transitions(independent) == []
     assert transition_matrix(independent) is None
 
@@ -102,7 +104,7 @@ def test_two_classes_in_scikit_learn():
 
 
 def test_selected_labels_and_errors():
-    crf = models()["crf"]
+    crf = fit_model("crf")
     assert [one.label for one in top_features(crf, labels=["V", "D"])] == ["V", "D"]
     with pytest.raises(InputError, match="the model has no label 'X'; its labels are D, N, V"):
         top_features(crf, labels=["X"])
@@ -124,7 +126,7 @@ def test_features_without_names():
 
 def test_frames():
     pytest.importorskip("pandas")
-    crf = models()["crf"]
+    crf = fit_model("crf")
     frame = to_frame(top_features(crf, 2))
     assert list(frame.columns) == ["label", "feature", "weight"]
     assert set(frame["label"]) == {"D", "N", "V"}

@@ -56,7 +56,6 @@ def assert_equal_scores(gold, pred, scheme, strict, peer, peer_types):
 
 
 @pytest.mark.parametrize("scheme", ["IO", "IOB1", "IOB2", "IOBES"])
-@settings(max_examples=150)
 @given(data=st.data())
 def test_equals_seqeval_in_default_mode(scheme, data):
     gold, pred = data.draw(tag_pairs(scheme))
@@ -71,7 +70,6 @@ def test_equals_seqeval_in_default_mode(scheme, data):
 @pytest.mark.parametrize(
     ("scheme", "peer_scheme"), [("IOB1", IOB1), ("IOB2", IOB2), ("IOBES", IOBES), ("BILOU", BILOU)]
 )
-@settings(max_examples=150)
 @given(data=st.data())
 def test_equals_seqeval_in_strict_mode(scheme, peer_scheme, data):
     gold, pred = data.draw(tag_pairs(scheme))

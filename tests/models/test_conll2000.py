@@ -22,7 +22,6 @@ from seqlab.metrics import span_f1, token_accuracy
 pytestmark = [
     pytest.mark.data,
     pytest.mark.skipif("SEQLAB_DATA" not in os.environ, reason="SEQLAB_DATA is not set"),
-    pytest.mark.xdist_group("conll2000"),
 ]
 
 

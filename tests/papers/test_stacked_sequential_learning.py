@@ -24,7 +24,6 @@ def results():
 
 
 @pytest.mark.data
-@pytest.mark.xdist_group("stacking_paper")
 def test_targets(results):
     missed = {r.experiment.name: r.measured for r in results if r.met is False}
     assert not missed
@@ -32,7 +31,6 @@ def test_targets(results):
 
 
 @pytest.mark.data
-@pytest.mark.xdist_group("stacking_paper")
 def test_claims(results):
     claims = check_claims(paper.CLAIMS, results)
     assert len(claims) == 6

@@ -178,6 +178,6 @@ def test_a_long_file_takes_constant_memory(tmp_path):
     def count(sequences):
         return sum(1 for _ in sequences)
 
-    short, limit = peak(5_000, count), 100_000  # bytes
-    assert peak(20_000, count) - short < limit  # 4 MB more text
-    assert peak(20_000, lambda sequences: len(list(sequences))) - short > 10 * limit
+    short, limit = peak(3_000, count), 100_000  # bytes
+    assert peak(9_000, count) - short < limit  # 1.5 MB more text, six blocks
+    assert peak(9_000, lambda sequences: len(list(sequences))) - short > 10 * limit
