@@ -14,6 +14,7 @@ from seqlab.data import Sequences
 from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning import FitResult
 from seqlab.optim import FitState
+from seqlab.relational.hkl.plane_dual import PlaneDual
 
 
 def make_chains(n_inputs, n_labels=2, n=6, n_steps=3):
@@ -166,3 +167,20 @@ def test_rules_have_the_names_of_the_columns(tmp_path):
     patterns = PatternHKL(window=(0, 0), C=1.0).fit(named, y)
     assert {str(one) for one in patterns.patterns_} == {"on('front door')[t]", "use(cup)[t]"}
     assert StructHKL(C=1.0).fit([x], y).rules_[0].conditions == ("x0",)
+
+
+def test_a_stalled_descent_solves_its_programs_more_accurately(monkeypatch):
+    """If errors of the programs hide the descent, the same accuracy would reject every further step."""
+    X, y = make_chains(4, n=20)
+    solve, accuracies = PlaneDual.solve, []
+
+    def rise(self, gamma, accuracy):
+        accuracies.append(accuracy)
+        found = solve(self, gamma, accuracy)
+        return found._replace(value=found.value + len(accuracies))
+
+    monkeypatch.setattr(PlaneDual, "solve", rise)
+    with pytest.warns(ConvergenceWarning, match="max_iter=6"):
+        StructHKL(C=3.0, tol=1e-9, max_iter=6).fit(X, y)
+    of_descent = sorted({one for one in accuracies if one < 1e-8}, reverse=True)
+    np.testing.assert_allclose(of_descent[-2:], 0.1 * np.array(of_descent[-3:-1]))

@@ -42,6 +42,10 @@ MAX_CUTS = 50
 # Mirror descent: factors of the step length after success and failure, trials per step, and the largest
 # change of an entry of gamma in one step, as a logarithm.
 STEP_UP, STEP_DOWN, MAX_TRIALS, MAX_CHANGE = 1.5, 0.4, 12, 4.0
+# A step that changes every entry of gamma by less than this, as a logarithm, is a stall: the errors of the
+# quadratic programs hide the descent. The gap falls with the root of these errors only, so that they are made
+# smaller by this factor then, down to this share of the tolerance.
+MIN_CHANGE, SHARPEN, MIN_SHARE = 1e-2, 0.1, 1e-9
 # Nodes added at a time: at least this number, or this share of the active ones.
 MIN_ADDED, ADDED_SHARE = 32, 0.25
 # Weight in gamma that new nodes get together.
@@ -97,6 +101,7 @@ class HKLSolver:
         self._best = np.zeros((0, 0)), np.zeros(n_arcs)
         self._lower = -np.inf
         self._step = 1.0
+        self._descent_share = QP_SHARE * CUT_SHARE
 
     def states(self) -> Iterator[FitState]:
         """Yield a state after each step of mirror descent; its point is an `HKLModel`."""
@@ -255,7 +260,7 @@ class HKLSolver:
 
         The step length is relative to ``Phi / (2 r)``, so that it does not depend on the scale of the data.
         """
-        accuracy = QP_SHARE * CUT_SHARE * self.tol * self._primal
+        accuracy = self._descent_share * self.tol * self._primal
         point = self._dual.solve(gamma, accuracy)
         ratios = self.lattices.norm.conjugate(gamma, point.q).ratios
         alpha = self._dual.alpha.copy()
@@ -269,11 +274,20 @@ class HKLSolver:
                 break
             if self._dual.solve(moved, accuracy).value <= point.value:
                 self._step = STEP_UP * step
+                if step * largest < MIN_CHANGE:
+                    self._sharpen()
                 return moved
             step *= STEP_DOWN
             self._dual.alpha = alpha.copy()
         self._step = max(step, 1e-3)
+        self._sharpen()
         return gamma
+
+    def _sharpen(self) -> None:
+        """Solve the quadratic programs of mirror descent more accurately from now on, and try long steps."""
+        if self._descent_share > MIN_SHARE:
+            self._descent_share *= SHARPEN
+            self._step = 1.0
 
 
 def _group_sequences(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
