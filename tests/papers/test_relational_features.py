@@ -40,10 +40,10 @@ def test_settings_are_chosen_on_training_days(monkeypatch):
     scores = np.array([[0.5, 0.5, 0.6], [0.6, 0.7, 0.8], [0.6, 0.7, 0.8], [0.5, 0.8, 0.7]])
     monkeypatch.setattr(runs, "search", lambda *_: scores)
     arguments = "contiguous", "raw"
-    assert runs.choose_setting(*arguments, "structhkl", 0).params == {"C": 0.01}
+    assert runs.choose_setting(*arguments, "structhkl-best", 0).params == {"C": 0.01}
     scores[0] = [0.6, 0.6, 0.75]  # a mean of 0.65, and the standard error of the best is 0.058
-    assert runs.choose_setting(*arguments, "structhkl", 0).params == {"C": 0.01}
-    assert runs.choose_setting(*arguments, "structhkl-1se", 0).params == {"C": 0.001}
+    assert runs.choose_setting(*arguments, "structhkl-best", 0).params == {"C": 0.01}
+    assert runs.choose_setting(*arguments, "structhkl", 0).params == {"C": 0.001}
     assert runs.choose_setting(*arguments, "hmm", 0).params == {}
 
 
