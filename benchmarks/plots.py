@@ -1,7 +1,7 @@
 """Plots of the results of the other benchmarks, from their JSON files.
 
-``output_codes.json`` is written by ``seqlab reproduce secoc --json FILE --resume``. The pictures of the guide
-are written to ``docs/assets``.
+``output_codes.json`` is written by ``seqlab reproduce secoc --json FILE --resume``, ``relational.json`` by
+``seqlab reproduce relational``. The pictures of the guide are written to ``docs/assets``.
 """
 
 from __future__ import annotations
@@ -107,40 +107,65 @@ def against_labels(results, figure):
     right.legend(frameon=False, fontsize=7)
 
 
-def write_tables(results, path):
-    """Write the experiments and claims of ``seqlab reproduce`` as Markdown."""
+# Columns of a table: heading, and the end of the name of the experiment that has the number.
+OUTPUT_CODE_COLUMNS = {"CPU s": "/cpu"}
+HOUSE_COLUMNS = {"macro": "/macro", "CPU s": "/cpu", "gap, %": "/gap", "GB": "/gb"}
+
+
+def write_tables(results, path, paper, columns, notes_begin):
+    """Write the experiments and claims of ``seqlab reproduce`` as Markdown.
+
+    Parameters
+    ----------
+    results : dict
+    path : Path
+    paper : str
+        Short name of the paper, an argument of `seqlab reproduce`.
+    columns : dict of str to str
+    notes_begin : str
+        Beginning of the paragraphs at the end of the module's docstring that say how the numbers were
+        obtained, and what had been seen before.
+    """
+    from seqlab.papers.experiment import find_paper
+
+    module = find_paper(paper)
+    repeats = getattr(module, "REPEATS", "seeds")
     lines = [
         f"# {results['title']}",
         "",
-        "Written by `benchmarks/plots.py` from the results of `seqlab reproduce secoc`; the docstring of",
-        "`seqlab.papers.output_codes` explains the names. CPU seconds of training on one thread; goals are",
-        "lower limits for accuracies and upper limits for seconds.",
+        f"Written by `benchmarks/plots.py` from the results of `seqlab reproduce {paper}`; the docstring of",
+        f"`{module.__name__}` explains the names. CPU seconds of training on one thread; goals are",
+        "lower limits for accuracies and upper limits for the other numbers.",
         "",
-        "| experiment | mean | seeds | goal | CPU s | goal |",
-        "|---|---|---|---|---|---|",
+        f"| experiment | mean | {repeats} | goal | {' | goal | '.join(columns)} | goal |",
+        "|---|---|---|---|" + "---|---|" * len(columns),
     ]
     found = {one["name"]: one for one in results["experiments"]}
-    for name, one in found.items():
-        if name.endswith("/cpu"):
-            continue
-        work = found.get(f"{name}/cpu", {})
-        cells = [
-            f"{one['measured']:.1f}",
-            " ".join(f"{value:.1f}" for value in one["values"]),
-            f"{one['target']:g}" if one["target"] else "",
-            f"{work['measured']:.1f}" if work else "",
-            f"{work['target']:g}" if work.get("target") else "",
-        ]
+    rows = dict.fromkeys(_row_name(name, columns.values()) for name in found)
+    for name in rows:
+        cells = _cells(found.get(name, {}), with_values=True)
+        for end in columns.values():
+            cells += _cells(found.get(name + end, {}))
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    from seqlab.papers import output_codes
-
-    # How the numbers were obtained, and what had been seen before: the end of the docstring.
-    _, _, notes = output_codes.__doc__.partition("Three seeds each")
-    lines += ["", "Three seeds each" + notes.rstrip()]
+    _, _, notes = module.__doc__.partition(notes_begin)
+    lines += ["", notes_begin + notes.rstrip()]
     lines += ["", "| claim | verdict | numbers |", "|---|---|---|"]
     for claim in results["claims"]:
         lines.append(f"| {claim['text']} | {claim['verdict']} | {claim['evidence']} |")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _row_name(name, ends):
+    """Return the row of an experiment: its name without the end that says which column it is in."""
+    return next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
+
+
+def _cells(experiment, *, with_values=False):
+    """Return mean, values of the repeats if wanted, and goal as text."""
+    mean = f"{experiment['measured']:.1f}" if experiment else ""
+    values = [" ".join(f"{value:.1f}" for value in experiment.get("values", ()))]
+    goal = f"{experiment['target']:g}" if experiment.get("target") else ""
+    return [mean, *(values if with_values else []), goal]
 
 
 def save_picture(figure, name):
@@ -175,7 +200,12 @@ def draw():
         left.set_ylabel("letters with the right label, %")
         right.legend(frameon=False, fontsize=7, loc="lower left")
         save_picture(figure, "nettalk")
-        write_tables(results, RESULTS / "output_codes.md")
+        path = RESULTS / "output_codes.md"
+        write_tables(results, path, "secoc", OUTPUT_CODE_COLUMNS, "Three seeds each")
+    results = load("relational")
+    if results:
+        path = RESULTS / "relational.md"
+        write_tables(results, path, "relational", HOUSE_COLUMNS, "One rule chooses")
     results = load("many_labels")
     if results:
         figure = Figure(figsize=(9, 3.6), layout="constrained")
