@@ -159,12 +159,12 @@ def interrupted_training(files, out, when):
         "    old(self, iteration, *args, **more)\n"
         "    print('ITERATION', iteration, file=sys.stderr, flush=True)\n"
         "m.Monitor.record = record\n"
-        "import seqlab.cli._files as f\n"
-        "read = f.read_training\n"
-        "def read_training(*args):\n"
-        "    print('READING', file=sys.stderr, flush=True)\n"
-        "    return read(*args)\n"
-        "f.read_training = read_training\n"
+        "import seqlab.cli.train as t\n"
+        "fit = t._fit\n"
+        "def _fit(*args):\n"
+        "    print('FITTING', file=sys.stderr, flush=True)\n"
+        "    return fit(*args)\n"
+        "t._fit = _fit\n"
         "from seqlab.cli import main\n"
         f"sys.argv = ['seqlab', 'train', {str(files / 'train.conll')!r}, '-o', {str(out)!r},"
         " '-p', 'max_iter=1000000', '-p', 'tol=0', '-p', 'c2=1e-6', '-q']\n"
@@ -201,7 +201,7 @@ def test_interrupted_training_saves_the_model_beside_the_output(files, tmp_path)
 
 @posix
 def test_interrupt_before_the_first_iteration_writes_no_file(files, tmp_path):
-    code, error = interrupted_training(files, tmp_path / "m.seqlab", "READING")
+    code, error = interrupted_training(files, tmp_path / "m.seqlab", "FITTING")
     assert code == 130
     assert error.startswith("seqlab: interrupted")
     assert error.count("\n") == 1

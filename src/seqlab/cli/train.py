@@ -15,6 +15,7 @@ from seqlab.cli import _console, _labelers, _read_options
 from seqlab.cli._errors import CommandError, Interrupted, check_output, print_message
 from seqlab.cli._gc import gc_frozen
 from seqlab.cli._interrupts import begin_work
+from seqlab.cli._reading_ahead import reading_ahead
 from seqlab.cli._saving import (
     MODEL_NAME,
     finish_training,
@@ -52,7 +53,7 @@ _MODULES = (
     "seqlab.cli._files",
     "seqlab.data._kernels",
     "seqlab.data.io",
-    "seqlab.features.templates",
+    "seqlab.features.templates.templates",
     "seqlab.features._kernels.template_rows",
     "seqlab.inference.chain",
     "seqlab.meta.tagger",
@@ -115,18 +116,19 @@ def train(
     """Train a model; see `HELP`."""
     check_output(output)
     with gc_frozen():
-        import_modules(*_MODULES)
+        options = _read_options.make_read_options(
+            file, format, label_column, columns, separator, comment, encoding
+        )
+        with reading_ahead(file, options, template, min_count, jobs) as ahead:
+            import_modules(*_MODULES)
+            labeler = _labelers.make_labeler(model, param or [])  # imports it
+        begin_work()
         from sklearn.utils.validation import has_fit_parameter
 
         from seqlab.cli._files import read_training
         from seqlab.data.errors import InputError
         from seqlab.features.templates import Templates
 
-        options = _read_options.make_read_options(
-            file, format, label_column, columns, separator, comment, encoding
-        )
-        labeler = _labelers.make_labeler(model, param or [])  # imports it
-        begin_work()
         if jobs == 0:
             raise CommandError("--jobs: 0 is not allowed; use 1 for one thread or -1 for all cores")
         _labelers.set_supported_params(labeler, n_jobs=jobs, verbose=not quiet)
@@ -134,7 +136,7 @@ def train(
             _labelers.set_supported_params(labeler, random_state=seed)
 
         templates = None if template is None else Templates.from_file(template, min_count=min_count)
-        data = read_training(file, options)
+        data = (ahead and ahead.result) or read_training(file, options)
         tagger = _make_tagger(data, templates, labeler, min_count)
         held_out = None
         if dev is not None and has_fit_parameter(labeler, "X_val"):
@@ -256,7 +258,9 @@ def _print_summary(
     console: Any, tagger: Any, data: TrainingFile, output: Path, elapsed: float
 ) -> None:
     labeler = tagger.labeler_
-    n_steps = sum(x.shape[0] if hasattr(x, "shape") else len(x) for x in data.X)
+    n_steps = getattr(data.X, "n_tokens", None)  # of a TokenTable
+    if n_steps is None:
+        n_steps = sum(x.shape[0] if hasattr(x, "shape") else len(x) for x in data.X)
     features = getattr(labeler, "n_features_in_", None)
     rows = {
         "read": f"{_console.format_size(len(data.X), n_steps)}, "

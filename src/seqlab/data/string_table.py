@@ -140,11 +140,35 @@ class StringTable:
 
         Nothing is added if an entry is not a string.
         """
+        return self._add(pack(bags, n_strings))
+
+    def add_parts(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Look up the parts of a text, and add those that are new; runs without the interpreter lock.
+
+        Parameters
+        ----------
+        data : uint8 array
+            UTF-8 text, followed by unused bytes; see `padded`.
+        ends : int64 array of shape (n_strings,)
+            End of each part; one byte separates it from the next.
+
+        Examples
+        --------
+        >>> data = padded(np.frombuffer(b"to be,to", np.uint8))
+        >>> StringTable().add_parts(data, np.array([2, 5, 8])).tolist()
+        [0, 1, 0]
+        """
+        from seqlab.data._kernels import hash_strings
+
+        hashes = np.empty(ends.size, dtype=np.int64)
+        hash_strings(data, ends, 1, hashes)
+        return self._add(Batch(data, ends, hashes))
+
+    def _add(self, batch: Batch) -> NDArray[np.int32]:
         from seqlab.data._kernels import add_strings
 
-        batch = pack(bags, n_strings)
-        self._reserve(n_strings, batch.data.size)
-        out = np.empty(n_strings, dtype=np.int32)
+        self._reserve(batch.ends.size, batch.data.size)
+        out = np.empty(batch.ends.size, dtype=np.int32)
         self._n = add_strings(*batch, self._slots, self._blob, self._offsets, self._n, out)
         return out
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from seqlab.data.convert import describe, is_frame
 from seqlab.data.errors import InputError
 from seqlab.data.sequences import Sequences
+from seqlab.data.token_table import CodedColumn, TokenTable, order_of_use
 from seqlab.features.word_forms import applies_to_marks, form_function
 from seqlab.utils.signals import check_signals
 
@@ -38,7 +39,7 @@ class TokenBlock(NamedTuple):
     Attributes
     ----------
     tokens : list
-        Their tokens, all tuples (or lists) or all strings.
+        Their tokens, all tuples (or lists) or all strings; empty if ``coded`` has them.
     lengths : list of int
     first : int
         Index of the first sequence in the input, for error messages.
@@ -46,6 +47,8 @@ class TokenBlock(NamedTuple):
         Number of columns; 0 if the block holds no tokens.
     names : tuple of str or None
         Names of the columns, if the input has them (data frames, named tuples).
+    coded : tuple of CodedColumn
+        The columns, if the input is a `TokenTable`.
     """
 
     tokens: list[Any]
@@ -53,12 +56,20 @@ class TokenBlock(NamedTuple):
     first: int
     width: int
     names: tuple[str, ...] | None
+    coded: tuple[CodedColumn, ...] = ()
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return sum(self.lengths)
 
     def column(self, number: int) -> Iterable[Any]:
         """Return the values of one column, token by token."""
-        if self.tokens and number >= self.width:
+        if self.n_tokens and number >= self.width:
             has = "1 column" if self.width == 1 else f"{self.width} columns"
             raise InputError(f"{self.locate(0)} has {has}, but column {number} is needed")
+        if self.coded:
+            return self.coded[number].texts()
         if self.tokens and isinstance(self.tokens[0], str):
             return self.tokens
         return map(itemgetter(number), self.tokens)
@@ -96,6 +107,9 @@ def token_blocks(X: Any, *, block_tokens: int = TOKENS_PER_BLOCK) -> Iterator[To
             f"X is {describe(X)}; expected a list of sequences of tokens, "
             "each token a tuple of strings such as (word, pos) or a plain string"
         )
+    if isinstance(X, TokenTable):
+        yield from _table_blocks(X, block_tokens)
+        return
     sequences: list[list[Any]] = []
     n_tokens, first, names = 0, 0, None
     for i, item in enumerate(X):
@@ -111,6 +125,20 @@ def token_blocks(X: Any, *, block_tokens: int = TOKENS_PER_BLOCK) -> Iterator[To
             sequences, n_tokens, first = [], 0, i + 1
     if sequences:
         yield _make_block(sequences, first, names)
+
+
+def _table_blocks(table: TokenTable, block_tokens: int) -> Iterator[TokenBlock]:
+    """Split a table at the same places as a list of its sequences."""
+    first = 0
+    while first < len(table):
+        check_signals()
+        enough = np.searchsorted(table.offsets, table.offsets[first] + block_tokens)
+        last = min(max(int(enough), first + 1), len(table))
+        part = table.part(first, last)
+        lengths = np.diff(part.offsets).tolist()
+        width = len(part.columns) if part.n_tokens else 0
+        yield TokenBlock([], lengths, first, width, None, part.columns if width else ())
+        first = last
 
 
 def _as_tokens(item: Any, i: int) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -235,6 +263,14 @@ class ColumnCoder:
             self._codes[f] = np.append(self._codes[f], new_codes)
         return rows
 
+    def encode_coded(self, column: CodedColumn) -> Codes:
+        """Number the values of a block that are given by codes; the numbers are those of `encode`."""
+        values, codes = column
+        used = order_of_use(codes, len(values))
+        rows = np.empty(len(values), np.int32)
+        rows[used] = self.encode(map(values.__getitem__, used.tolist()), used.size)
+        return rows[codes]
+
     def codes(self, form: int, rows: Codes) -> Codes:
         """Codes of a form of numbered values; -1 if the form is None."""
         return self._codes[form][rows]
@@ -276,8 +312,10 @@ def _leading_integer(text: str) -> int:
 
 def encode_column(coder: ColumnCoder, block: TokenBlock, number: int) -> Codes:
     """Number the values of one column of a block; the error for a value that is not a string names it."""
+    if block.coded and number < block.width:
+        return coder.encode_coded(block.coded[number])
     try:
-        return coder.encode(block.column(number), len(block.tokens))
+        return coder.encode(block.column(number), block.n_tokens)
     except _NotTextError:
         for step, value in enumerate(block.column(number)):
             if not isinstance(value, str):

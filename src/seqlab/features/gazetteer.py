@@ -114,7 +114,7 @@ class Gazetteer(FixedTokenTransformer):
                 for kind, steps in enumerate(_find_entries(words, ends, entries, loose=self.loose)):
                     rows.append(steps + n_steps)
                     columns.append(np.full(steps.size, number * (2 + self.loose) + kind))
-            n_steps += len(block.tokens)
+            n_steps += block.n_tokens
             lengths += block.lengths
         row = np.concatenate([np.empty(0, np.int64), *rows])
         column = np.concatenate([np.empty(0, np.int64), *columns])

@@ -25,7 +25,7 @@ from seqlab.data.io.streams import (
 
 Token: TypeAlias = "tuple[str, ...]"
 
-_DOCSTART = "-DOCSTART-"
+DOCSTART = "-DOCSTART-"
 _SEPARATORS = ("auto", " ", "\t", "whitespace")
 
 
@@ -35,7 +35,7 @@ def iter_conll(
     label: int | None = -1,
     sep: str = "auto",
     comment: str | None = None,
-    docstart: str | None = _DOCSTART,
+    docstart: str | None = DOCSTART,
     encoding: str = "utf-8",
 ) -> Iterator[tuple[list[Token], list[str] | None]]:
     r"""Iterate over the sequences of a column file, in constant memory.
@@ -76,7 +76,7 @@ def read_conll(
     label: int | None = -1,
     sep: str = "auto",
     comment: str | None = None,
-    docstart: str | None = _DOCSTART,
+    docstart: str | None = DOCSTART,
     encoding: str = "utf-8",
 ) -> tuple[list[list[Token]], list[list[str]] | None]:
     r"""Read a column file (CoNLL, CRF++, Wapiti).

@@ -27,7 +27,7 @@ from seqlab.utils.files import is_special, open_atomic, resolve_target
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
 _BLOCK = 1 << 18
-_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
+MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 _MODULES: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
 _NOT_FOR_FILES = (
     "idna",
@@ -177,18 +177,18 @@ def _decompressed(stream: Any, name: str) -> Callable[[int], bytes]:
     if len(head) < 6:
         # Read byte by byte while it may still be compressed: a pipe may have no more bytes yet.
         head = b""
-        while any(magic.startswith(head) and magic != head for magic in _MAGIC.values()):
+        while any(magic.startswith(head) and magic != head for magic in MAGIC.values()):
             byte = stream.read(1)
             head += byte
             if not byte:
                 break
         stream = io.BufferedReader(_Raw(head, stream))
     suffix = Path(name).suffix.lower()
-    for known, magic in _MAGIC.items():
+    for known, magic in MAGIC.items():
         if head.startswith(magic):
             opened = _MODULES[known].open(stream, "rb")
             return opened.read1
-    if suffix in _MAGIC and head:
+    if suffix in MAGIC and head:
         raise ReadError(
             name, None, f"the name ends in {suffix} but the content is not in this format"
         )

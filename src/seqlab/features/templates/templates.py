@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,23 @@ from seqlab.features.templates._feature_columns import (
     check_keys,
     count_columns,
     feature_names,
-    keep_frequent,
-    make_column_map,
-    prune_vocabularies,
 )
-from seqlab.features.templates._feature_table import FeatureTable, look_up_all
-from seqlab.features.templates._lookup import Lookup, boundary_marks, load_tables, name_columns
+from seqlab.features.templates._feature_table import look_up_all
+from seqlab.features.templates._lookup import Lookup, boundary_marks, load_tables
 from seqlab.features.templates._plan import make_plan
 from seqlab.features.templates._presets import (
     crfpp_chunking_templates,
     crfsuite_chunking_templates,
     default_templates,
 )
-from seqlab.features.templates.syntax import Template, parse_templates, resolve_columns
+from seqlab.features.templates.extraction import (
+    ExtractedTokens,
+    TemplateParams,
+    extract,
+    parse_lines,
+    read_lines,
+)
+from seqlab.features.templates.syntax import Template, resolve_columns
 
 # Number of distinct values remembered between calls of `transform`. Beyond it they are all forgotten:
 # a larger number costs memory, a smaller one the time to encode the values again.
@@ -178,10 +181,7 @@ class Templates(TokenTransformer):
         InputError
             If a line is not a template; the message names the file and the line.
         """
-        try:
-            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path} is not UTF-8 text: {error}") from None
+        lines = read_lines(path)
         templates = cls(lines, source=str(path), **params)
         templates._parse(lines)
         return templates
@@ -309,11 +309,7 @@ class Templates(TokenTransformer):
         return state
 
     def _parse(self, lines: Sequence[Any], syntax: str | None = None) -> tuple[list[Template], str]:
-        syntax = self.syntax if syntax is None else syntax
-        templates, syntax = parse_templates(lines, syntax=syntax, source=self.source)
-        if not templates:
-            raise InputError(f"no templates in {self.source or 'templates'}")
-        return templates, syntax
+        return parse_lines(lines, self.syntax if syntax is None else syntax, self.source)
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -328,53 +324,23 @@ class Templates(TokenTransformer):
     def _fit(self, X: Any, *, keep: bool) -> Any:
         """Learn the features; return the matrix of X if ``keep``."""
         self._check_parameters()
-        blocks = token_blocks(X)
-        first = next(blocks, None)
-        if first is None or first.width == 0:
-            raise InputError("X holds no tokens to learn features from")
-        names = name_columns(first, self.columns)
-        lines = self.templates
-        lines = default_templates(len(names)) if isinstance(lines, str) else list(lines)
-        templates, syntax = self._resolve(lines, names)
-        plan = make_plan(templates)
-        marks = boundary_marks(plan, syntax, self.boundary)
-        reader = BlockReader(plan, [{} for _ in plan.views], marks)
-        tables = [FeatureTable(group) for group in plan.unary]
-        edge_tables = [FeatureTable(group) for group in plan.edge]
-        numbers: list[NDArray[np.int32]] = []
-        lengths: list[int] = []
-        for block in chain([first], blocks):
-            if block.width not in (0, first.width):
-                raise InputError(
-                    f"{block.locate(0)} has {block.width} columns but "
-                    f"{first.locate(0)} has {first.width}"
-                )
-            codes = reader.read(block)
-            block_numbers = look_up_all(tables, codes, reader, None, add=True)
-            look_up_all(edge_tables, codes, reader, block.positions() == 0, add=True)
-            lengths += block.lengths
-            if keep:
-                numbers.append(block_numbers)
-        kept = [keep_frequent(table, self.min_count) for table in tables]
-        edge_kept = [keep_frequent(table, self.min_count) for table in edge_tables]
-        self.vocabularies_ = prune_vocabularies(reader, [*kept, *edge_kept])
-        self.tables_ = [features.keys for features in kept]
-        self.text_features_ = [features.texts for features in kept]
-        self.edge_tables_ = [features.keys for features in edge_kept]
-        self.edge_text_features_ = [features.texts for features in edge_kept]
-        self.templates_ = lines
-        self.syntax_ = syntax
+        params = TemplateParams(**self.get_params(deep=False))
+        learned = X.take(params) if keep and isinstance(X, ExtractedTokens) else None
+        if learned is None:
+            learned = extract(X, params, keep_matrix=keep)
+        self.vocabularies_ = learned.vocabularies
+        self.tables_ = learned.tables
+        self.text_features_ = learned.text_features
+        self.edge_tables_ = learned.edge_tables
+        self.edge_text_features_ = learned.edge_text_features
+        self.templates_ = learned.templates
+        self.syntax_ = learned.syntax
         self.boundary_ = self.boundary
-        self.column_names_ = names
-        self.n_features_in_ = len(names)
-        self.bigram_templates_ = [template.text for template in templates if template.edge]
+        self.column_names_ = learned.column_names
+        self.n_features_in_ = len(learned.column_names)
+        self.bigram_templates_ = learned.bigram_templates
         self._lookup: Lookup | None = None
-        if not keep:
-            return None
-        column_map = make_column_map(
-            plan.unary, [one.kept_rows for one in kept], [one.kept_texts for one in kept]
-        )
-        return assemble(numbers, lengths, column_map, self.n_features_out_)
+        return learned.matrix
 
     def _transform(self, X: Any, *, edge: bool) -> Sequences:
         check_is_fitted(self)
