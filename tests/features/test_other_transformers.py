@@ -215,6 +215,20 @@ def test_union_of_strings_and_lists_of_arrays():
     assert dense.matrix.shape == (3, 4)
 
 
+def test_weights_of_a_union():
+    X = [["in", "Paris"], ["York"]]
+    parts = [("words", Templates([(0, 0)])), ("n", WordLengths()), ("same", WordLengths())]
+    plain = SequenceUnion(parts).fit_transform(X).matrix.toarray()
+    union = SequenceUnion(parts, transformer_weights={"words": 2, "n": 0.5})
+    factors = [2, 2, 2, 0.5, 0.5, 1, 1]
+    assert np.array_equal(union.fit_transform(X).matrix.toarray(), plain * factors)
+    assert np.array_equal(union.transform(X).matrix.toarray(), plain * factors)
+    union.set_params(words="drop")
+    assert np.array_equal(union.fit_transform(X).matrix, plain[:, 3:] * factors[3:])
+    with pytest.raises(ValueError, match="nowhere"):
+        SequenceUnion(parts, transformer_weights={"nowhere": 1}).fit(X)
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

@@ -26,7 +26,8 @@ class SequenceUnion(FeatureUnion):
     ----------
     transformer_list : list of (str, transformer)
     n_jobs : int, optional
-    transformer_weights : dict, optional
+    transformer_weights : dict of str to float, optional
+        Factors of the features of transformers, by name.
     verbose : bool
     verbose_feature_names_out : bool
 
@@ -64,16 +65,23 @@ class SequenceUnion(FeatureUnion):
         state_checks.check_type(self.n_jobs, "n_jobs", int, type(None))
         state_checks.check_type(self.transformer_weights, "transformer_weights", dict, type(None))
 
+    def _iter(self) -> Any:
+        """Yield (name, transformer, None): a list cannot be multiplied by a weight, as its matrices can."""
+        return ((name, transformer, None) for name, transformer, _ in super()._iter())
+
     def _hstack(self, Xs: Any) -> Sequences:
-        parts = [
-            self._to_sequences(name, X) for (name, _, _), X in zip(self._iter(), Xs, strict=True)
-        ]
+        names = [name for name, _, _ in self._iter()]
+        parts = [self._to_sequences(name, X) for name, X in zip(names, Xs, strict=True)]
         for part in parts:
             if not np.array_equal(part.offsets, parts[0].offsets):
                 raise InputError(
                     "the transformers of a SequenceUnion return different numbers of steps"
                 )
-        matrices = [part.matrix for part in parts]
+        weights = self.transformer_weights or {}
+        matrices = [
+            part.matrix * weights[name] if name in weights else part.matrix
+            for name, part in zip(names, parts, strict=True)
+        ]
         if any(part.is_sparse for part in parts):
             return Sequences(sp.hstack(matrices, format="csr"), parts[0].offsets)
         return Sequences(np.hstack(matrices), parts[0].offsets)
