@@ -13,7 +13,7 @@ from blocks import count_parallel_tasks
 from seqlab.data import Sequences
 from seqlab.inference import path_scores
 from seqlab.learning import Likelihood, PenalisedObjective
-from seqlab.learning.diagonal_curvature import DiagonalCurvature
+from seqlab.learning.curvature import LikelihoodCurvature
 from seqlab.learning.warm_start import WarmStart
 from seqlab.optim import lbfgs
 from seqlab.structures import BoundStructure
@@ -175,8 +175,8 @@ def test_sequences_with_extreme_scores_are_not_skipped(weighted):
 def test_curvature_of_independent_steps_is_the_diagonal_of_the_hessian():
     objective, w = problem(lengths=(1, 1, 1, 1, 1), weighted=True)
     term = objective.term
-    curvature = DiagonalCurvature(objective)
-    diagonal = curvature.after_passes(w, gradient(objective, w), weak=False)
+    curvature = LikelihoodCurvature(objective)
+    diagonal = curvature.after_passes(w, gradient(objective, w), weak=False).diagonal
     step = 1e-4
     for name in ("state", "start", "end"):
         for k in range(*term.bound.structure.slices[name].indices(w.size)):
@@ -231,7 +231,7 @@ def test_the_rate_of_the_warm_start_does_not_depend_on_the_scale_of_the_weights(
         other = next(fused_and_generic(objective, weights=np.full(300, weight)))
         other.c2 = objective.c2 * weight
         support = other.term.bound.stochastic_support()
-        start = WarmStart(other, other.term, support, DiagonalCurvature(other))
+        start = WarmStart(other, other.term, support, LikelihoodCurvature(other))
         rates.append(start._choose_rate(np.arange(300))._rate)
     assert rates[0] == rates[1]
 
@@ -249,7 +249,7 @@ def test_the_warm_start_ends_in_time(monkeypatch):
 
     monkeypatch.setattr(stochastic.ChainStochasticPasses, "run", count)
     for max_seconds in n_runs:
-        curvature = DiagonalCurvature(objective)
+        curvature = LikelihoodCurvature(objective)
         start = WarmStart(objective, objective.term, support, curvature, max_seconds)
         assert np.isfinite(start.find_start()).all()
     assert n_runs[None] - n_runs[1e-9] == 4  # one pass instead of five; others choose the rate

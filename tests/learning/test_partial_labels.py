@@ -17,7 +17,7 @@ from seqlab import LinearChainCRF, Templates
 from seqlab.data import InputError, Sequences
 from seqlab.datasets import make_addresses
 from seqlab.learning import Likelihood, PenalisedObjective
-from seqlab.learning.diagonal_curvature import DiagonalCurvature
+from seqlab.learning.curvature import LikelihoodCurvature
 from seqlab.learning.warm_start import WarmStart
 from seqlab.optim import lbfgs
 from seqlab.structures.chain import ChainStructure, stochastic
@@ -190,7 +190,7 @@ def test_the_warm_start_comes_near_the_optimum(addresses):
     bound = model._bind(data)
     term = Likelihood(bound, data.codes, data.sequence_weights, allowed=data.allowed)
     objective = PenalisedObjective(term, 1.0)
-    curvature = DiagonalCurvature(objective)
+    curvature = LikelihoodCurvature(objective)
     start = WarmStart(objective, term, bound.stochastic_support(), curvature).find_start()
     *_, best = lbfgs(objective, np.zeros(bound.n_params), max_iter=2000, tol=1e-6)
     gap_at_zero = term.value_at_zero() - best.objective

@@ -9,24 +9,39 @@ import pytest
 
 from objectives import Logistic, last, quadratic
 from seqlab.data import NumericalError
-from seqlab.optim import lbfgs, owlqn, proximal
+from seqlab.optim import Preconditioner, lbfgs, owlqn, proximal
 from seqlab.optim._model_kernels import separable_decrease
 from seqlab.optim.quadratic_model import QuadraticModel
 
 
-def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False):
+def random_preconditioner(random, n, n_block):
+    """A preconditioner with a block of weights, and the same as a dense matrix."""
+    diagonal = random.uniform(0.5, 2.0, n)
+    indices = np.sort(random.permutation(n)[:n_block])
+    root = random.normal(size=(n_block, n_block))
+    block = root @ root.T + 0.1 * np.eye(n_block)
+    dense = np.diag(diagonal)
+    dense[np.ix_(indices, indices)] = block
+    return Preconditioner(diagonal, indices, block), dense
+
+
+def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_block=0):
     """A model that has seen pairs of a quadratic function; the dense matrix of the same BFGS updates."""
     root = random.normal(size=(n, n))
-    A, diagonal = root @ root.T + np.eye(n), random.uniform(0.5, 2.0, n)
-    model = QuadraticModel(np.ones(n) if is_replaced else diagonal, memory)
+    A = root @ root.T + np.eye(n)
+    preconditioner, dense = random_preconditioner(random, n, n_block)
+    first = random_preconditioner(random, n, 5)[0] if is_replaced else preconditioner
+    model = QuadraticModel(first, memory)
     points = [random.normal(size=n) for _ in range(n_pairs + 1)]
     pairs = [(b - a, A @ (b - a)) for a, b in pairwise(points)]
     for a, b in pairwise(points):
         assert model.update(a, b, A @ a, A @ b)
     if is_replaced:
-        model.replace_diagonal(diagonal)
-    step, change = pairs[-1]
-    B = np.diag(diagonal) * (change @ (change / diagonal)) / (step @ change)
+        model.replace_preconditioner(preconditioner)
+    B = dense
+    if pairs:
+        step, change = pairs[-1]
+        B = dense * (change @ np.linalg.solve(dense, change)) / (step @ change)
     for s, y in pairs[-memory:]:
         B = B - np.outer(B @ s, B @ s) / (s @ B @ s) + np.outer(y, y) / (y @ s)
     return model, B
@@ -39,9 +54,13 @@ def model_value(B, gradient, w, c1, d):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("by_sweeps", [False, True])
 @pytest.mark.parametrize("is_replaced", [False, True])
-def test_the_step_minimises_the_model_with_its_penalty(seed, by_sweeps, is_replaced, monkeypatch):
+@pytest.mark.parametrize("n_block", [0, 1, 6, 12])
+@pytest.mark.parametrize("n_pairs", [0, 2, 6])
+def test_the_step_minimises_the_model_with_its_penalty(
+    seed, by_sweeps, is_replaced, n_block, n_pairs, monkeypatch
+):
     random = np.random.default_rng(seed)
-    model, B = filled_model(random, is_replaced=is_replaced)
+    model, B = filled_model(random, is_replaced=is_replaced, n_block=n_block, n_pairs=n_pairs)
     w = random.normal(size=12) * (random.random(12) < 0.6)
     gradient, c1 = random.normal(size=12), np.full(12, 0.4)
     if by_sweeps:
@@ -61,7 +80,7 @@ def test_the_step_minimises_the_model_with_its_penalty(seed, by_sweeps, is_repla
 
 
 @pytest.mark.parametrize("c1", [0.0, 0.5, 5.0, 30.0])
-@pytest.mark.parametrize("preconditioner", [None, np.linspace(5, 50, 10)])
+@pytest.mark.parametrize("preconditioner", [None, Preconditioner(np.linspace(5, 50, 10))])
 def test_it_agrees_with_owlqn(c1, preconditioner):
     problem = Logistic(np.random.default_rng(2), c2=0.1)
     options = {"c1": np.full(10, c1), "max_iter": 1000, "tol": 1e-12}
@@ -100,11 +119,14 @@ class FlatCurvature:
 
     slow = None
 
-    def refresh(self, w, gradient):
+    def renew(self, n_done, w, gradient):
         return None
 
     def check(self, w):
-        return np.full(w.size, 1e-6)
+        return Preconditioner(np.full(w.size, 1e-6))
+
+    def slow_decrement(self, gradient):
+        return None if self.slow is None else 0.5 * gradient @ (gradient / self.slow)
 
 
 @pytest.mark.parametrize("solver", [lbfgs, owlqn, proximal])

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from objectives import Logistic, Quadratic, last, quadratic
 from seqlab.data import NumericalError
-from seqlab.optim import lbfgs, owlqn
+from seqlab.optim import Preconditioner, lbfgs, owlqn
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.owlqn_solver import pseudo_gradient
 from seqlab.utils.linalg import axpy, dot
@@ -137,17 +137,44 @@ def test_dot_and_axpy(n):
     np.testing.assert_array_equal(b, expected)
 
 
-def test_a_replaced_preconditioner_gives_the_matrix_of_the_same_pairs():
-    random = np.random.default_rng(0)
+def random_preconditioner(random, n, n_block):
+    """A preconditioner with a block of weights, and the same as a dense matrix."""
+    diagonal, indices = random.uniform(1, 3, n), np.sort(random.permutation(n)[:n_block])
+    root = random.normal(size=(n_block, n_block))
+    dense = np.diag(diagonal)
+    dense[np.ix_(indices, indices)] = root @ root.T + np.eye(n_block)
+    return Preconditioner(diagonal, indices, dense[np.ix_(indices, indices)]), dense
+
+
+@pytest.mark.parametrize("n_block", [0, 1, 5, 8])
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_direction_is_that_of_dense_bfgs_updates(n_block, is_replaced):
+    random = np.random.default_rng(n_block)
     matrix = random.normal(size=(8, 8))
     matrix = matrix @ matrix.T + np.eye(8)
-    first, second = random.uniform(1, 3, 8), random.uniform(1, 3, 8)
-    replaced, fresh = InverseHessian(8, 4, first), InverseHessian(8, 4, second)
+    preconditioner, dense = random_preconditioner(random, 8, n_block)
+    first = random_preconditioner(random, 8, 3)[0] if is_replaced else preconditioner
+    inverse_hessian = InverseHessian(8, 4, first)
     points = random.normal(size=(7, 8))
     for before, after in pairwise(points):  # more pairs than are kept
-        for inverse_hessian in (replaced, fresh):
-            inverse_hessian.update(before, after, matrix @ before, matrix @ after)
-    replaced.replace_preconditioner(second)
-    gradient, found, expected = random.normal(size=8), np.empty(8), np.empty(8)
-    assert replaced.descend(gradient, found) == pytest.approx(fresh.descend(gradient, expected))
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+        inverse_hessian.update(before, after, matrix @ before, matrix @ after)
+    if is_replaced:
+        inverse_hessian.replace_preconditioner(preconditioner)
+    steps = np.diff(points, axis=0)[-4:]
+    change = matrix @ steps[-1]
+    H = np.linalg.inv(dense) * (steps[-1] @ change) / (change @ np.linalg.solve(dense, change))
+    for step in steps:
+        change = matrix @ step
+        left = np.eye(8) - np.outer(step, change) / (step @ change)
+        H = left @ H @ left.T + np.outer(step, step) / (step @ change)
+    gradient, found = random.normal(size=8), np.empty(8)
+    assert inverse_hessian.descend(gradient, found) == pytest.approx(0.5 * gradient @ H @ gradient)
+    np.testing.assert_allclose(found, -H @ gradient, rtol=1e-9)
+
+
+def test_a_block_that_is_not_positive_definite_is_ignored():
+    indices = np.array([1, 2])
+    for block in ([[1.0, 2.0], [2.0, 1.0]], [[0.0, 0.0], [0.0, 1.0]], [[np.nan, 0.0], [0.0, 1.0]]):
+        assert not Preconditioner(np.ones(4), indices, np.array(block)).has_block
+    found = Preconditioner(np.ones(4), indices, np.array([[1e30, 0.5], [0.5, 1e-20]]))
+    assert found.has_block  # equilibrated: only correlations matter

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         class_weights,
         step_class_weights,
     )
+    from seqlab.learning.curvature import LikelihoodCurvature
     from seqlab.learning.cutting_plane import MAX_GROUPS, CuttingPlane
-    from seqlab.learning.diagonal_curvature import DiagonalCurvature
     from seqlab.learning.likelihood import Likelihood, PenalisedObjective
     from seqlab.learning.margin import BlockAscent, SubgradientDescent
     from seqlab.learning.perceptron import Perceptron
@@ -27,7 +27,7 @@ __getattr__, __dir__ = import_on_use(
     {
         "class_weight": ("StepWeightedLikelihood", "class_weights", "step_class_weights"),
         "cutting_plane": ("MAX_GROUPS", "CuttingPlane"),
-        "diagonal_curvature": ("DiagonalCurvature",),
+        "curvature": ("LikelihoodCurvature",),
         "likelihood": ("Likelihood", "PenalisedObjective"),
         "margin": ("BlockAscent", "SubgradientDescent"),
         "perceptron": ("Perceptron",),
@@ -39,11 +39,11 @@ __all__ = [
     "MAX_GROUPS",
     "BlockAscent",
     "CuttingPlane",
-    "DiagonalCurvature",
     "EarlyStopping",
     "FitProgress",
     "FitResult",
     "Likelihood",
+    "LikelihoodCurvature",
     "Monitor",
     "PenalisedObjective",
     "Perceptron",

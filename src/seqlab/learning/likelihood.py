@@ -23,6 +23,10 @@ from seqlab.structures import BoundStructure, PartialLabels
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
+# Number of weights in a dense block of the Hessian: at most this, and fewer if its third power exceeds the
+# operations of this number of passes over the data. With an L1 penalty it is factorised in every iteration.
+MAX_BLOCK = 400
+BLOCK_PASSES = {False: 20.0, True: 0.3}
 
 
 class TermValue(NamedTuple):
@@ -53,6 +57,15 @@ class DataTerm(Protocol):
 
     def curvature(self, w: Floats) -> Floats | None:
         """Return the approximate diagonal of the Hessian at ``w``; None if it is not known."""
+        ...
+
+    def curvature_block(
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return some weights and their block of the Hessian at ``w``; None if it is not known.
+
+        ``diagonal`` is that of the Hessian, ``sparse`` whether there is an L1 penalty.
+        """
         ...
 
     def squared_scales(self) -> Floats | None:
@@ -120,6 +133,15 @@ class Likelihood:
     def curvature(self, w: Floats) -> Floats | None:
         """Return the approximate diagonal of the Hessian at ``w``, if it is available."""
         return self.bound.curvature(w, self.varying_weights)
+
+    def curvature_block(
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return the weights that matter most and their block of the Hessian at ``w``, if available."""
+        size = min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
+        if size == 0:
+            return None
+        return self.bound.curvature_block(w, diagonal, size, self.varying_weights)
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""

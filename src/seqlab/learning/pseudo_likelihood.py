@@ -79,6 +79,12 @@ class PseudoLikelihood:
         """Return None: the diagonal of the Hessian is not available."""
         return None
 
+    def curvature_block(
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return None: no block of the Hessian is known."""
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return None: outliers are not treated separately."""
         return None

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.learning.diagonal_curvature import DiagonalCurvature
+from seqlab.learning.curvature import LikelihoodCurvature
 from seqlab.learning.likelihood import Likelihood, PenalisedObjective
-from seqlab.optim import FitState
+from seqlab.optim import FitState, Preconditioner
 from seqlab.structures.stochastic_support import StochasticPasses, StochasticSupport
 from seqlab.utils.linalg import dot
 
@@ -47,7 +47,7 @@ class WarmStart:
     term : Likelihood
     support : StochasticSupport
         Methods of the structure for stochastic passes.
-    curvature : DiagonalCurvature
+    curvature : LikelihoodCurvature
     max_seconds : float, optional
         End the passes after this time; at least one is run.
     """
@@ -57,7 +57,7 @@ class WarmStart:
         objective: PenalisedObjective,
         term: Likelihood,
         support: StochasticSupport,
-        curvature: DiagonalCurvature,
+        curvature: LikelihoodCurvature,
         max_seconds: float | None = None,
     ) -> None:
         self.objective, self.term, self.support = objective, term, support
@@ -67,7 +67,7 @@ class WarmStart:
 
     def states(
         self,
-        batch: Callable[[Floats, int, Floats | None], Iterator[FitState]],
+        batch: Callable[[Floats, int, Preconditioner | None], Iterator[FitState]],
         max_iter: int,
     ) -> Iterator[FitState]:
         """Yield the states of a batch solver that starts from the result of stochastic passes.

@@ -307,7 +307,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             c1 = np.full(objective.n_params, float(self.c1))
             if objective.penalised is not None:
                 c1[~objective.penalised] = 0.0
-        curvature = learning.DiagonalCurvature(objective, sparse=c1 is not None)
+        curvature = learning.LikelihoodCurvature(objective, sparse=c1 is not None)
 
         def batch(w: NDArray[np.float64], n_left: int, scales: Any) -> Iterator[FitState]:
             work_per_weight = term.bound.work_per_pass / max(objective.n_params, 1)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from seqlab.optim.lbfgs_solver import lbfgs
     from seqlab.optim.owlqn_solver import owlqn
     from seqlab.optim.pairwise_steps import solve_plane_dual
+    from seqlab.optim.preconditioner import Preconditioner
     from seqlab.optim.proximal_solver import proximal
 
 __getattr__, __dir__ = import_on_use(
@@ -19,6 +20,7 @@ __getattr__, __dir__ = import_on_use(
         "lbfgs_solver": ("lbfgs",),
         "owlqn_solver": ("owlqn",),
         "pairwise_steps": ("solve_plane_dual",),
+        "preconditioner": ("Preconditioner",),
         "proximal_solver": ("proximal",),
     },
 )
@@ -27,6 +29,7 @@ __all__ = [
     "Bundle",
     "FitState",
     "Objective",
+    "Preconditioner",
     "lbfgs",
     "owlqn",
     "proximal",

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.optim.state import Vector
-from seqlab.utils.linalg import dot
+from seqlab.utils.linalg import axpy, dot
 
 # Rows that are added to a Gram matrix at a time: with 20 columns they fill 40 kB, about an L1 cache.
 GRAM_ROWS = 128
@@ -202,19 +202,24 @@ def descend_coordinates(
     pairs: Vector,
     rows: Vector,
     curvature: Vector,
+    rank: NDArray[np.int64],
+    rest: Vector,
     max_sweeps: int,
     tol: float,
     direction: Vector,
+    products: Vector,
 ) -> float:
-    """Minimise ``g'd + d'Bd / 2 + sum c1 |w + d|`` over the active weights by coordinate descent.
+    """Minimise ``g'd + d'(B + R)d / 2 + sum c1 |w + d|`` over the active weights by coordinate descent.
 
-    ``direction`` is set to ``d``. Sweeps end if one gains less than ``tol`` times the gain of all so far.
-    Returns the decrease of the model.
+    ``rest`` is R for the weights of the block, with a diagonal of zeros; ``rank`` is the row of an active
+    weight, -1 for a weight that is not in the block. ``direction`` is set to ``d``, and ``products``, zeros
+    before, to ``Q'd``. Sweeps end if one gains less than ``tol`` times the gain of all so far. Returns the
+    decrease of the model.
     """
     size = pairs.shape[1]
     memory = size // 2
     direction[:] = 0.0
-    products = np.zeros(size)  # Q'd
+    offset = np.zeros(rest.shape[0])  # R d
     total = 0.0
     for _ in range(max_sweeps):
         gain = 0.0
@@ -224,6 +229,8 @@ def descend_coordinates(
             slope = gradient[j] + scale * diagonal[j] * direction[j]
             for k in range(size):
                 slope -= row[k] * products[k]
+            if rank[i] >= 0:
+                slope += offset[rank[i]]
             before = w[j] + direction[j]
             after = before - slope / bend
             threshold = c1[j] / bend
@@ -241,8 +248,55 @@ def descend_coordinates(
                 for k in range(memory):
                     products[k] += base * pair[k]
                     products[memory + k] += change * pair[memory + k]
+                if rank[i] >= 0:
+                    axpy(change, rest[rank[i]], offset)
                 gain -= change * (slope + 0.5 * bend * change) + c1[j] * (abs(after) - abs(before))
         total += gain
         if gain <= tol * total:
             break
     return total
+
+
+@njit(nogil=True, cache=True)
+def descend_block(
+    block: Vector,
+    slopes: Vector,
+    w: Vector,
+    c1: Vector,
+    scale: float,
+    is_active: NDArray[np.bool_],
+    n_sweeps: int,
+    direction: Vector,
+) -> NDArray[np.int8]:
+    """Reduce ``slopes'd + scale d'Hd / 2 + sum c1 |w + d|`` by coordinate descent over the active weights.
+
+    ``block`` is H; ``direction`` is d. Returns the signs of ``w + d``, 0 for a weight that is not active.
+    """
+    n = direction.size
+    gradient = slopes.copy()
+    for j in range(n):
+        if direction[j] != 0.0:
+            axpy(scale * direction[j], block[j], gradient)
+    for _ in range(n_sweeps):
+        for j in range(n):
+            if not is_active[j]:
+                continue
+            bend = scale * block[j, j]
+            before = w[j] + direction[j]
+            after = before - gradient[j] / bend
+            threshold = c1[j] / bend
+            if after > threshold:
+                after -= threshold
+            elif after < -threshold:
+                after += threshold
+            else:
+                after = 0.0
+            change = after - before
+            if change != 0.0:
+                direction[j] = after - w[j]
+                axpy(scale * change, block[j], gradient)
+    signs = np.zeros(n, dtype=np.int8)
+    for j in range(n):
+        if is_active[j]:
+            signs[j] = np.sign(w[j] + direction[j])
+    return signs

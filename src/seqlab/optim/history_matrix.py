@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.optim._kernels import combine, history_dots, store_pair
+from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
 from seqlab.utils.linalg import BLOCK, dot
 from seqlab.utils.threads import run_chunks
@@ -28,9 +29,9 @@ class InverseHessian:
     n_params : int
     memory : int
         Number of pairs to keep.
-    preconditioner : array of shape (n_params,), optional
-        Approximate diagonal of the Hessian. The matrix starts from its inverse, which makes a badly
-        scaled problem (with both frequent and rare features) well scaled.
+    preconditioner : Preconditioner, optional
+        Approximate Hessian. The matrix starts from its inverse, which makes a badly scaled problem (with
+        both frequent and rare features) well scaled.
     n_jobs : int, optional
         Number of threads.
     """
@@ -39,19 +40,28 @@ class InverseHessian:
         self,
         n_params: int,
         memory: int,
-        preconditioner: Vector | None = None,
+        preconditioner: Preconditioner | None = None,
         *,
         n_jobs: int | None = None,
     ) -> None:
-        self._inverse = np.empty(0) if preconditioner is None else 1.0 / preconditioner
+        self._n_params, self._n_jobs = n_params, n_jobs
+        self._set_preconditioner(preconditioner)
         n_blocks = -(-n_params // BLOCK)
         self._pairs = np.empty((n_blocks, 2 * memory, min(BLOCK, n_params)))
         self._used = np.zeros(memory, dtype=bool)
         self._rows: list[int] = []  # rows of the pairs in use, newest first
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
+        self._block_changes: dict[int, Vector] = {}  # gradient changes of the weights in the block
         self._scale = 1.0
-        self._n_jobs = n_jobs
+
+    def _set_preconditioner(self, preconditioner: Preconditioner | None) -> None:
+        self._preconditioner = preconditioner
+        # Kernels use the diagonal part; the block, which is small, is added to their results.
+        self._inverse = np.empty(0) if preconditioner is None else preconditioner.diagonal_inverse()
+        self._block = (
+            np.empty(0, dtype=np.int64) if preconditioner is None else preconditioner.indices
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -63,20 +73,22 @@ class InverseHessian:
         """Whether directions have a meaningful length: a pair or a preconditioner is known."""
         return bool(self._rows) or self._inverse.size > 0
 
-    def clear(self, preconditioner: Vector | None = None) -> None:
+    def clear(self, preconditioner: Preconditioner | None = None) -> None:
         """Delete all pairs; replace the preconditioner if one is given."""
         if preconditioner is not None:
-            self._inverse = 1.0 / preconditioner
+            self._set_preconditioner(preconditioner)
         self._rows.clear()
         self._used[:] = False
         self._scale = 1.0
 
-    def replace_preconditioner(self, preconditioner: Vector) -> None:
+    def replace_preconditioner(self, preconditioner: Preconditioner) -> None:
         """Replace the preconditioner and keep all pairs."""
-        self._inverse = 1.0 / preconditioner
+        self._set_preconditioner(preconditioner)
         changes = {row: self._change(row) for row in self._rows}
+        self._block_changes = {row: change[self._block] for row, change in changes.items()}
         for place, row in enumerate(self._rows):
             scaled = changes[row] * self._inverse
+            scaled[self._block] = self._solve_block(self._block_changes[row])
             for other in self._rows[: place + 1]:
                 product = dot(scaled, changes[other])
                 self._change_change[row, other] = self._change_change[other, row] = product
@@ -87,8 +99,21 @@ class InverseHessian:
 
     def _change(self, row: int) -> Vector:
         """Return a gradient change as one vector."""
-        change: Vector = self._pairs[:, self._used.size + row].ravel()[: self._inverse.size]
+        change: Vector = self._pairs[:, self._used.size + row].ravel()[: self._n_params]
         return change
+
+    def _solve_block(self, right: Vector) -> Vector:
+        if self._preconditioner is None or right.size == 0:
+            return right
+        return self._preconditioner.solve_block(right)
+
+    def _block_products(self, right: Vector) -> Vector:
+        """Return the products of the changes with a vector, over the weights of the block."""
+        out = np.zeros(self._used.size)
+        for row, change in self._block_changes.items() if right.size else ():
+            if self._used[row]:
+                out[row] = dot(change, right)
+        return out
 
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
@@ -104,6 +129,9 @@ class InverseHessian:
             return out
 
         products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
+        change = gradient_new[self._block] - gradient[self._block]
+        self._block_changes[place] = change
+        products[2] += self._block_products(self._solve_block(change))
         curvature, change_norm2 = products[0, place], products[2, place]
         # In the metric of the preconditioner: one column of large scale must not decide.
         if curvature <= np.finfo(np.float64).eps * change_norm2:
@@ -134,12 +162,18 @@ class InverseHessian:
             step_gradient, change_gradient = np.sum(
                 run_chunks(dots, gradient.size, self._n_jobs), axis=0
             )
+            change_gradient += self._block_products(self._solve_block(gradient[self._block]))
             self._recursion(step_gradient, change_gradient, of_steps, of_changes)
 
         def run(begin: int, stop: int) -> None:
             combine(*arrays, -self._scale, -of_steps, of_changes, begin, stop, out)
 
         run_chunks(run, gradient.size, self._n_jobs)
+        if self._block.size:
+            rest = gradient[self._block]
+            for row in self._rows:
+                rest -= of_changes[row] * self._block_changes[row]
+            out[self._block] -= self._scale * self._solve_block(rest)
         return -0.5 * float(dot(gradient, out)) if self.is_scaled else math.inf
 
     def _recursion(

@@ -14,6 +14,7 @@ import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
+from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import CurvatureModel, FitState, Objective, StoppingRule, Vector
 from seqlab.utils.linalg import dot
 
@@ -29,7 +30,7 @@ def owlqn(
     max_iter: int,
     tol: float,
     memory: int = 6,
-    preconditioner: Vector | None = None,
+    preconditioner: Preconditioner | None = None,
     curvature: CurvatureModel | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from seqlab.data.errors import NumericalError
 from seqlab.optim._model_kernels import separable_decrease
+from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.quadratic_model import QuadraticModel
 from seqlab.optim.state import (
     CurvatureModel,
@@ -21,12 +22,13 @@ from seqlab.optim.state import (
     Objective,
     StoppingRule,
     Vector,
-    renew_preconditioner,
 )
 from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
+# Factor of the decrement of slow directions.
+CAUTION = 2.5
 
 
 def proximal(
@@ -37,20 +39,20 @@ def proximal(
     max_iter: int,
     tol: float,
     memory: int = 6,
-    preconditioner: Vector | None = None,
+    preconditioner: Preconditioner | None = None,
     curvature: CurvatureModel | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`."""
-    # More than for L-BFGS: with an L1 penalty the decrement varies more.
-    rule = StoppingRule(tol, objective.strong_convexity, caution=2.5)
+    rule = StoppingRule(tol, objective.strong_convexity)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
     norm = subgradient_norm(w, gradient, c1)
-    diagonal = np.full(w.size, max(norm, 1e-300)) if preconditioner is None else preconditioner
-    model = QuadraticModel(diagonal, memory, n_jobs=n_jobs)
+    if preconditioner is None:
+        preconditioner = Preconditioner(np.full(w.size, max(norm, 1e-300)))
+    model = QuadraticModel(preconditioner, memory, n_jobs=n_jobs)
     direction = np.empty_like(w)
     decrement = model.minimise(w, gradient, c1, direction)
     state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
@@ -85,9 +87,9 @@ def proximal(
         w, value, gradient = w_new, value_new, gradient_new
         norm = subgradient_norm(w, gradient, c1)
         n_done += 1
-        renewed = renew_preconditioner(curvature, n_done, w, gradient)
+        renewed = None if curvature is None else curvature.renew(n_done, w, gradient)
         if renewed is not None:
-            model.replace_diagonal(renewed)
+            model.replace_preconditioner(renewed)
         decrement = model.minimise(w, gradient, c1, direction)
         state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
         if curvature is not None and rule.needs_check(state):
@@ -96,7 +98,7 @@ def proximal(
                 model.clear(renewed)
                 decrement = model.minimise(w, gradient, c1, direction)
                 slow = slow_decrement(w, gradient, c1, curvature) or 0.0
-                decrement = max(decrement, rule.caution * slow)
+                decrement = max(decrement, slow)
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)
         yield state
@@ -108,7 +110,7 @@ def slow_decrement(
     """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
     if curvature is None or curvature.slow is None:
         return None
-    return float(separable_decrease(w, gradient, c1, curvature.slow))
+    return CAUTION * float(separable_decrease(w, gradient, c1, curvature.slow))
 
 
 def subgradient_norm(w: Vector, gradient: Vector, c1: Vector) -> float:

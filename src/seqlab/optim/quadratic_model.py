@@ -3,8 +3,9 @@
     B = s D - Q M Q',   Q = (s D S, Y),   M^-1 = [ s S'DS   L          ]
                                                  [ L'      -diag(S'Y)  ]
 
-for the diagonal D, steps S, gradient changes Y, and L the part of S'Y below its diagonal (Byrd, Nocedal &
-Schnabel 1994). The scale ``s`` is chosen from the last pair.
+for the preconditioner D, steps S, gradient changes Y, and L the part of S'Y below its diagonal (Byrd, Nocedal
+& Schnabel 1994). The scale ``s`` is chosen from the last pair. D is diagonal except for a dense block of a
+few weights; see `BlockTerms` for how it is treated.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from seqlab.optim._model_kernels import (
     separable_minimum,
     store_rows,
 )
+from seqlab.optim.block_terms import BlockTerms
+from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
-from seqlab.utils.linalg import dot
+from seqlab.utils.linalg import dot, multiply
 from seqlab.utils.threads import run_chunks
 
 # Newton steps to the minimum of the model; three to six are usual. If more are needed, which is rare,
@@ -35,53 +38,71 @@ class QuadraticModel:
 
     Parameters
     ----------
-    diagonal : array of shape (n_params,)
-        Approximate diagonal of the Hessian, up to a factor.
+    preconditioner : Preconditioner
+        Approximate Hessian, up to a factor.
     memory : int
         Number of pairs to keep, rounded up to an even number.
     n_jobs : int, optional
         Number of threads.
     """
 
-    def __init__(self, diagonal: Vector, memory: int, *, n_jobs: int | None = None) -> None:
-        self.diagonal = diagonal
+    def __init__(
+        self, preconditioner: Preconditioner, memory: int, *, n_jobs: int | None = None
+    ) -> None:
+        self._set_preconditioner(preconditioner)
         self._memory = memory = memory + memory % 2  # even, for the kernels
         self._n_jobs = n_jobs
-        self._pairs = np.zeros((diagonal.size, 2 * memory))
+        self._pairs = np.zeros((self.diagonal.size, 2 * memory))
         self._order: list[int] = []  # places of the pairs, oldest first
         self._step_step = np.zeros((memory, memory))  # step i . D step j
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._inverse = np.zeros((2 * memory, 2 * memory))
         self._scale = 1.0
 
+    def _set_preconditioner(self, preconditioner: Preconditioner) -> None:
+        self._preconditioner = preconditioner
+        self.diagonal = preconditioner.working_diagonal()
+        self._block = BlockTerms(preconditioner)
+
     @property
     def is_empty(self) -> bool:
         """Whether no pair is stored."""
         return not self._order
 
-    def clear(self, diagonal: Vector | None = None) -> None:
-        """Delete all pairs; replace the diagonal if one is given."""
-        if diagonal is not None:
-            self.diagonal = diagonal
+    def clear(self, preconditioner: Preconditioner | None = None) -> None:
+        """Delete all pairs; replace the preconditioner if one is given."""
+        self._set_preconditioner(preconditioner or self._preconditioner)
         self._order.clear()
         self._pairs[:] = 0.0
         self._inverse[:] = 0.0
         self._scale = 1.0
 
-    def replace_diagonal(self, diagonal: Vector) -> None:
-        """Replace the diagonal and keep all pairs."""
-        self.diagonal = diagonal
+    def replace_preconditioner(self, preconditioner: Preconditioner) -> None:
+        """Replace the preconditioner and keep all pairs."""
+        steps = {place: self._step(place) for place in self._order}
+        self._set_preconditioner(preconditioner)
         if self.is_empty:
             return
-        steps = {place: np.ascontiguousarray(self._pairs[:, place]) for place in self._order}
-        for i, step in steps.items():
-            scaled = diagonal * step
-            for j, other in steps.items():
-                self._step_step[i, j] = dot(scaled, other)
-        newest = self._order[-1]
-        change = np.ascontiguousarray(self._pairs[:, self._memory + newest])
-        self._scale = float(dot(change / diagonal, change) / self._step_change[newest, newest])
+        block, memory = self._block.indices, self._memory
+        for place, step in steps.items():
+            change = np.ascontiguousarray(self._pairs[:, memory + place])
+            scaled = self.diagonal * step
+            self._pairs[:, place] = step
+            added = self._block.add_pair(place, step[block], change[block], self._pairs)
+            scaled[block] = self.diagonal[block] * self._pairs[block, place]
+            for other, other_step in steps.items():
+                self._step_step[place, other] = dot(scaled, other_step)
+            # The last one remains: the scale is chosen from the newest pair.
+            norm2 = float(dot(change / self.diagonal, change)) + added[3, 0]
+            self._scale = float(norm2 / self._step_change[place, place])
         self._set_inverse()
+
+    def _step(self, place: int) -> Vector:
+        """Return the step of a pair."""
+        step = np.ascontiguousarray(self._pairs[:, place])
+        if self._block.indices.size:
+            step[self._block.indices] = self._block.step(place)
+        return step
 
     def update(self, w: Vector, w_new: Vector, gradient: Vector, gradient_new: Vector) -> bool:
         """Store the pair of two points if its curvature is clearly positive; return whether it was."""
@@ -98,10 +119,14 @@ class QuadraticModel:
             return out
 
         products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
+        block = self._block.indices
+        step, change = w_new[block] - w[block], gradient_new[block] - gradient[block]
+        products += self._block.add_pair(place, step, change, self._pairs)
         curvature, change_norm2 = products[1, place], products[3, 0]
         # In the metric of the diagonal: one column of large scale must not decide.
         if curvature <= np.finfo(np.float64).eps * change_norm2:
             self._pairs[:, [place, memory + place]] = 0.0
+            self._block.remove_pair(place)
             self._set_inverse()
             return False
         self._order.append(place)
@@ -120,22 +145,44 @@ class QuadraticModel:
         slope[~moved] -= c1[~moved]
         active = np.flatnonzero(slope > 0.0)
         direction[:] = 0.0
-        products = self._solve(w, gradient, c1, active, direction)
-        if products is not None:
-            return self._decrease(w, gradient, c1, direction, products)
-        return self._sweep(w, gradient, c1, active, direction)
+        shift = np.zeros(2 * self._memory)
+        products = self._solve(w, gradient, c1, active, shift, direction)
+        if products is None:
+            decrease, products = self._sweep(w, gradient, c1, active, direction)
+            swept = direction.copy()
+            products = self._solve(
+                w, gradient, c1, active, self._inverse @ products, direction
+            )  # the signs are almost right now
+            if products is None:
+                direction[:] = swept
+                return decrease
+        return self._decrease(w, gradient, c1, direction, products)
 
     def _solve(
-        self, w: Vector, gradient: Vector, c1: Vector, active: NDArray[np.int64], direction: Vector
+        self,
+        w: Vector,
+        gradient: Vector,
+        c1: Vector,
+        active: NDArray[np.int64],
+        shift: Vector,
+        direction: Vector,
     ) -> Vector | None:
         """Minimise by semi-smooth Newton steps; return ``Q'd``, or None if they do not converge.
 
-        Given ``u = M Q'd``, the model is a sum over the weights, and its minimum ``d(u)`` is a soft threshold
-        of each. The steps solve ``u = M Q'd(u)``, a piecewise linear system of the size of the memory;
-        the solution is exact when no weight changes its sign any more.
+        Given ``u = M Q'd``, the model is a sum over the weights and the block. Its minimum ``d(u)`` is a soft
+        threshold of each weight, and a small problem for the block. The steps solve ``u = M Q'd(u)``, a
+        piecewise linear system of the size of the memory; the solution is exact when no weight changes its
+        sign any more. ``shift`` is the first u.
         """
-        size = 2 * self._memory
-        shift, signs = np.zeros(size), np.full(active.size, UNKNOWN, dtype=np.int8)
+        size, block = 2 * self._memory, self._block.indices
+        is_active = np.isin(block, active, assume_unique=True)
+        active = np.setdiff1d(active, block, assume_unique=True)
+        rows = self._pairs[block]  # of Q
+        rows[:, : self._memory] *= self._scale * self.diagonal[block, None]
+        of_block = gradient[block], w[block], c1[block]
+        part = np.zeros(block.size)
+        signs = np.full(active.size, UNKNOWN, dtype=np.int8)
+        block_signs = np.full(block.size, UNKNOWN, dtype=np.int8)
         grams: dict[int, Vector] = {}  # of each chunk of weights
 
         def run(begin: int, stop: int) -> tuple[int, Vector]:
@@ -149,13 +196,25 @@ class QuadraticModel:
 
         for _ in range(MAX_STEPS):
             found = run_chunks(run, active.size, self._n_jobs)
-            n_changed = sum(part[0] for part in found)
-            products = np.sum([part[1] for part in found], axis=0)
+            n_changed = sum(one[0] for one in found)
+            products = np.sum([one[1] for one in found], axis=0) if found else np.zeros(size)
+            if block.size:
+                slopes, weights, penalties = of_block
+                slopes = slopes - multiply(rows, shift)
+                before = block_signs
+                block_signs = self._block.minimise(
+                    slopes, weights, penalties, self._scale, is_active, part
+                )
+                n_changed += int(np.count_nonzero(block_signs != before))
+                direction[block] = part
+                products = products + multiply(np.ascontiguousarray(rows.T), part)
             if self.is_empty or n_changed == 0:
                 return products
             residual = shift - self._inverse @ products
             half = np.sum([grams[begin] for begin in sorted(grams)], axis=0)
             gram = half + np.tril(half, -1).T
+            if block.size:
+                gram = gram + self._block.gram(rows, block_signs, self._scale)
             jacobian = np.eye(size) - self._inverse @ gram
             try:
                 shift = shift - np.linalg.solve(jacobian, residual)
@@ -169,7 +228,8 @@ class QuadraticModel:
         self, w: Vector, gradient: Vector, c1: Vector, direction: Vector, products: Vector
     ) -> float:
         """Return the decrease of model and penalty along ``direction``."""
-        quadratic = self._scale * float(np.sum(self.diagonal * direction * direction))
+        quadratic = float(np.sum(self.diagonal * direction * direction))
+        quadratic = self._scale * (quadratic + self._block.quadratic(direction))
         quadratic -= float(products @ self._inverse @ products)
         linear = float(dot(gradient, direction))
         penalty = float(dot(c1, np.abs(w + direction) - np.abs(w)))
@@ -177,8 +237,8 @@ class QuadraticModel:
 
     def _sweep(
         self, w: Vector, gradient: Vector, c1: Vector, active: NDArray[np.int64], direction: Vector
-    ) -> float:
-        """Minimise by coordinate descent; return the decrease."""
+    ) -> tuple[float, Vector]:
+        """Minimise by coordinate descent; return the decrease and ``Q'd``."""
         rows, curvature = np.empty((active.size, 2 * self._memory)), np.empty(active.size)
 
         def run(begin: int, stop: int) -> None:
@@ -188,12 +248,14 @@ class QuadraticModel:
             )  # fmt: skip
 
         run_chunks(run, active.size, self._n_jobs)
-        return float(
-            descend_coordinates(
-                w, gradient, c1, active, self.diagonal, self._scale, self._pairs, rows, curvature,
-                MAX_SWEEPS, SWEEP_TOL, direction,
-            )
+        rank = np.full(self.diagonal.size, -1, dtype=np.int64)
+        rank[self._block.indices] = np.arange(self._block.indices.size)
+        products = np.zeros(2 * self._memory)
+        decrease = descend_coordinates(
+            w, gradient, c1, active, self.diagonal, self._scale, self._pairs, rows, curvature,
+            rank[active], self._scale * self._block.rest, MAX_SWEEPS, SWEEP_TOL, direction, products,
         )  # fmt: skip
+        return float(decrease), products
 
     def _set_inverse(self) -> None:
         """Compute M, with zeros for places without a pair."""

@@ -7,10 +7,13 @@ any state, report progress, or be interrupted: the last state it received is alw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from seqlab.optim.preconditioner import Preconditioner
 
 Vector = NDArray[np.float64]
 # Absolute distance from the optimum that always counts as converged: if the optimum is 0, as for a single
@@ -42,15 +45,19 @@ class CurvatureModel(Protocol):
 
     slow: Vector | None
 
-    def refresh(self, w: Vector, gradient: Vector) -> Vector | None:
-        """Return a preconditioner for a point of a long fit, and update ``slow``."""
+    def renew(self, n_done: int, w: Vector, gradient: Vector) -> Preconditioner | None:
+        """Return a preconditioner for a point after ``n_done`` iterations; None to keep the last one."""
         ...
 
-    def check(self, w: Vector) -> Vector | None:
-        """Return the diagonal of the Hessian at a point that is about to be accepted, and update ``slow``.
+    def check(self, w: Vector) -> Preconditioner | None:
+        """Return a preconditioner for a point that is about to be accepted, and update ``slow``.
 
         None if the last computed one is good enough.
         """
+        ...
+
+    def slow_decrement(self, gradient: Vector) -> float | None:
+        """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
         ...
 
 
@@ -82,16 +89,6 @@ class FitState:
     converged: bool = False
     message: str = ""
     info: dict[str, float] = field(default_factory=dict)
-
-
-def renew_preconditioner(
-    curvature: CurvatureModel | None, n_done: int, w: Vector, gradient: Vector
-) -> Vector | None:
-    """Return a new preconditioner for a long run, after 15, 40, 90, 190, ... iterations; None otherwise."""
-    doublings, rest = divmod(n_done + 10, 25)
-    if curvature is None or rest or doublings & (doublings - 1):
-        return None
-    return curvature.refresh(w, gradient)
 
 
 def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
@@ -127,8 +124,6 @@ class StoppingRule:
         Lower bound on the curvature, 0 if none is known.
     period : int
         Minimum number of iterations over which the decrease is measured.
-    caution : float
-        Factor of the decrement of slow directions.
     safety, late_safety : float
         Factor of the decrease in the last iterations, and the factor when it is measured over more than
         ``period`` iterations.
@@ -142,12 +137,11 @@ class StoppingRule:
         strong_convexity: float,
         *,
         period: int = 3,
-        caution: float = 2.0,
         safety: float = 2.5,
         late_safety: float = 2.5,
     ) -> None:
         self.tol = tol
-        self.period, self.caution = period, caution
+        self.period = period
         self.safety, self.late_safety = safety, late_safety
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
@@ -174,7 +168,7 @@ class StoppingRule:
             period = max(period, int(self.SHARE * len(self._values)))
             safety = self.safety if period == self.period else self.late_safety
         else:
-            decrement = max(decrement, self.caution * slow_decrement)
+            decrement = max(decrement, slow_decrement)
         if n_since > period:
             gain = safety * (self._values[-1 - period] - objective)
             gap = min(gap, max(gain, decrement))

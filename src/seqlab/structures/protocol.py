@@ -369,6 +369,16 @@ class BoundStructure(ABC):
         """
         return None
 
+    def curvature_block(
+        self, w: Floats, diagonal: Floats, size: int, weights: Floats | None = None
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return a dense block of the approximate Hessian at ``w``, for the weights that matter most.
+
+        ``diagonal`` is the result of `curvature`, and the diagonal of the block. Returns the indices of at
+        most ``size`` weights and the block, or None if it is not available.
+        """
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return the share of the squares of each weight's feature not due to outliers or an offset.
 

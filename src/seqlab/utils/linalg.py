@@ -42,6 +42,15 @@ def axpy(alpha: float, x: Vector, y: Vector) -> None:
         y[i] += alpha * x[i]
 
 
+@njit(nogil=True, cache=True)
+def multiply(matrix: Vector, x: Vector) -> Vector:
+    """Return the product of a matrix, of shape (n, k), and a vector."""
+    out = np.empty(matrix.shape[0])
+    for i in range(out.size):
+        out[i] = dot(matrix[i], x)
+    return out
+
+
 def matmul(a: Vector, b: Vector) -> Vector:
     """Return ``a @ b``, bitwise identical for any split of the rows of ``a``.
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from seqlab.data.graphs import Graphs
 from seqlab.inference.graphs import labeling_scores
 from seqlab.learning import FitProgress, FitResult, Likelihood, PenalisedObjective, TrainingData
-from seqlab.learning.diagonal_curvature import DiagonalCurvature
+from seqlab.learning.curvature import LikelihoodCurvature
 from seqlab.learning.likelihood import DataTerm
 from seqlab.learning.pseudo_likelihood import PseudoLikelihood
 from seqlab.models.graphs.graph_labeler import GRAPH_CONSTRAINTS, GraphLabeler
@@ -174,7 +174,7 @@ class GraphCRF(GraphLabeler):
             term = PseudoLikelihood(bound, data.codes, data.sequence_weights)
         objective = PenalisedObjective(term, self.c2)
         zero = np.zeros(objective.n_params)
-        scales = DiagonalCurvature(objective).at_zero(zero)
+        scales = LikelihoodCurvature(objective).at_zero(zero)
         result = self._train(
             lbfgs(
                 objective,

@@ -276,6 +276,18 @@ class BoundChain(BoundStructure):
         add_block_curvature(self, w, self._blocks_of(chosen), weights, out)
         return out
 
+    def curvature_block(
+        self, w: Floats, diagonal: Floats, size: int, weights: Floats | None = None
+    ) -> tuple[Codes, Floats]:
+        """Return a dense block of the Hessian at ``w``, of weights of labels and transitions."""
+        from seqlab.structures.chain.curvature_block import largest_weights, sample_block
+
+        scales = self.squared_scales()
+        importance = diagonal if scales is None else diagonal / np.maximum(scales, 1e-300)
+        chosen = largest_weights(self.structure, importance, size)
+        sampled = sample_block(self.structure, self.X, w, weights, chosen, diagonal[chosen])
+        return chosen, sampled
+
     def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:
         """Return the pair marginals of a block and the log-likelihood of its labels."""
         log_z, node, pair = pair_marginals(scores)

@@ -1,0 +1,142 @@
+"""A dense block of the Hessian of a chain's log-partitions, treating steps as independent.
+
+It is computed for the weights with the largest diagonal entries. These belong to frequent features, which are
+often almost collinear, so that the diagonal alone is a bad model of the Hessian. Correlations are estimated
+on a sample of the sequences; the diagonal is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqlab.inference import pair_marginals
+from seqlab.structures.chain._kernels.step_covariances import add_step_covariances, copy_lower_half
+from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
+
+if TYPE_CHECKING:
+    from seqlab.data.sequences import Sequences
+    from seqlab.structures.chain.structure import ChainStructure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Size of the sample: number of label pairs at all steps, within limits for the number of steps; and the
+# number of products in the sum over the steps.
+MAX_PAIRS = 4_000_000
+MIN_STEPS, MAX_STEPS = 4_000, 10_000
+MAX_PRODUCTS = 2_000_000
+# Pair marginals and feature values that are held in memory at a time; sequences that need more than the
+# second limit are not sampled.
+NUMBERS_PER_PART, MAX_NUMBERS = 50_000, 2_000_000
+# Share of the correlations that is removed: they come from a sample.
+SHRINKAGE = 0.02
+
+
+def largest_weights(structure: ChainStructure, importance: Floats, size: int) -> Ints:
+    """Return the indices of at most ``size`` weights of labels and transitions with the largest values."""
+    candidates = np.concatenate(
+        [np.arange(part.start, part.stop) for part in _slices(structure)], dtype=np.int64
+    )
+    candidates = candidates[importance[candidates] > 0.0]
+    if candidates.size <= size:
+        return candidates
+    values = importance[candidates]
+    least = np.partition(values, -size)[-size]
+    above = values > least
+    equal = np.flatnonzero(values == least)[: size - np.count_nonzero(above)]
+    above[equal] = True
+    return candidates[above]
+
+
+def sample_block(
+    structure: ChainStructure,
+    X: Sequences,
+    w: Floats,
+    weights: Floats | None,
+    chosen: Ints,
+    diagonal: Floats,
+) -> Floats:
+    """Return the block of the chosen weights; ``diagonal`` is that of the Hessian, for these weights.
+
+    The given diagonal is used for weights of labels. For transitions it is only an upper bound, so theirs
+    comes from the sample.
+    """
+    covariances = np.zeros((chosen.size, chosen.size))
+    layout = _layout(structure, chosen)
+    n_products, sampled = 0, 0.0
+    for part in _parts(X, structure.n_labels):
+        sample = X[part]
+        block = sample.block(0, len(sample))
+        found = pair_marginals(chain_scores(WeightSource(structure.weights(w), sample), block))
+        some = np.ones(len(sample)) if weights is None else weights[part]
+        step_weights, rows = np.repeat(some, sample.lengths), as_csr(sample).matrix
+        n_products += add_step_covariances(
+            rows.indptr, rows.indices, rows.data, found.node, found.pair, step_weights, *layout,
+            covariances,
+        )  # fmt: skip
+        sampled += float(step_weights.sum())
+        if n_products > MAX_PRODUCTS:
+            break
+    lengths = X.lengths.astype(np.float64)
+    total = float(lengths.sum() if weights is None else np.sum(lengths * weights))
+    variances = np.diag(covariances).copy() * (total / max(sampled, 1e-300))
+    first_transition = np.searchsorted(chosen, structure.slices["transitions"].start)
+    is_known = np.arange(chosen.size) < first_transition
+    variances = np.where(is_known | ~(variances > 0.0), diagonal, variances)
+    _complete(covariances, variances)
+    return covariances
+
+
+def _layout(structure: ChainStructure, chosen: Ints) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
+    """Return the chosen weights as the kernel reads them: feature by feature, and transitions."""
+    rank = np.full(structure.n_params, -1, dtype=np.int64)
+    rank[chosen] = np.arange(chosen.size)
+    states, transitions = (rank[part] for part in _slices(structure))
+    starts, labels = structure.state.explicit()
+    before = np.concatenate([[0], np.cumsum(states >= 0)])
+    of_transitions = np.full(structure.has_transition.shape, -1, dtype=np.int64)
+    of_transitions[structure.has_transition] = transitions
+    is_chosen = states >= 0
+    return (
+        before[starts].astype(np.int32),
+        labels[is_chosen].astype(np.int64),
+        states[is_chosen],
+        of_transitions,
+    )
+
+
+def _slices(structure: ChainStructure) -> tuple[slice, slice]:
+    return structure.slices["state"], structure.slices["transitions"]
+
+
+def _parts(X: Sequences, n_labels: int) -> list[Ints]:
+    """Return random sequences, in parts of bounded memory."""
+    n_entries = X.matrix.nnz if X.is_sparse else X.matrix.size
+    numbers = n_labels * n_labels + n_entries // max(X.n_steps, 1)  # of a step
+    order = np.random.default_rng(0).permutation(len(X))
+    lengths = X.lengths[order]
+    is_possible = (lengths > 0) & (lengths * numbers <= MAX_NUMBERS)
+    order, ends = order[is_possible], np.cumsum(lengths[is_possible])
+    n_steps = min(max(MAX_PAIRS // (n_labels * n_labels), MIN_STEPS), MAX_STEPS)
+    n_taken = int(np.searchsorted(ends, n_steps)) + 1
+    order, ends = order[:n_taken], ends[:n_taken]
+    part = ends * numbers // NUMBERS_PER_PART
+    return np.split(order, np.flatnonzero(np.diff(part)) + 1) if order.size else []
+
+
+def _complete(block: Floats, variances: Floats) -> None:
+    """Turn the lower half of covariances, in place, into a block with these variances.
+
+    Correlations are shrunk, because they come from a sample.
+    """
+    roots = np.sqrt(np.maximum(np.diag(block), 0.0))
+    roots[roots == 0.0] = np.inf  # not in the sample: not correlated
+    np.fill_diagonal(block, 0.0)
+    copy_lower_half(block)
+    for factors in (1.0 / roots, np.sqrt((1.0 - SHRINKAGE) * variances)):
+        block *= factors[:, None]
+        block *= factors
+    np.fill_diagonal(block, variances)
