@@ -69,7 +69,7 @@ def measure(X, y, c1, c2):
     from seqlab import SequenceVectorizer
 
     sequences = SequenceVectorizer().fit_transform(X)
-    seqlab(sequences[:250], y[:250], c1, c2, max_iter=2)  # load the kernels
+    seqlab(sequences[:250], y[:250], c1, c2, max_iter=20)  # load the kernels
     seconds, model = seqlab(sequences, y, c1, c2)
     _, tight = seqlab(sequences, y, c1, c2, tol=1e-5, max_iter=3000)
     peer_seconds, losses = crfsuite(X, y, c1, c2)
