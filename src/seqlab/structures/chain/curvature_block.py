@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 # Size of the sample: number of label pairs at all steps, within limits for the number of steps; and the
 # number of products in the sum over the steps.
-MAX_PAIRS = 4_000_000
+MAX_PAIRS = 2_000_000
 MIN_STEPS, MAX_STEPS = 4_000, 10_000
 MAX_PRODUCTS = 2_000_000
 # Pair marginals and feature values that are held in memory at a time; sequences that need more than the
