@@ -60,8 +60,8 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     solver : {"auto", "lbfgs", "proximal", "owlqn"}, default="auto"
         "lbfgs" is for ``c1 = 0``; "proximal" (a proximal quasi-Newton method) and the slower "owlqn" are for
         ``c1 > 0``. "auto" chooses "lbfgs" or "proximal". On large data "auto" begins with a few stochastic
-        passes and then uses the diagonal of the Hessian as a preconditioner. All solvers are preconditioned
-        with the scale of the features.
+        passes. All solvers are preconditioned with an approximate Hessian, so that the scale of the features
+        does not matter.
     max_iter : int, default=1000
         Maximum number of iterations.
     tol : float or None, default=None
