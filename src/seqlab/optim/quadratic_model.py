@@ -205,7 +205,8 @@ class QuadraticModel:
                 block_signs = self._block.minimise(
                     slopes, weights, penalties, self._scale, is_active, part
                 )
-                n_changed += int(np.count_nonzero(block_signs != before))
+                n_block = int(np.count_nonzero(block_signs != before))
+                n_changed += n_block
                 direction[block] = part
                 products = products + multiply(np.ascontiguousarray(rows.T), part)
             if self.is_empty or n_changed == 0:
@@ -214,7 +215,9 @@ class QuadraticModel:
             half = np.sum([grams[begin] for begin in sorted(grams)], axis=0)
             gram = half + np.tril(half, -1).T
             if block.size:
-                gram = gram + self._block.gram(rows, block_signs, self._scale)
+                if n_block:  # otherwise it is that of the last step
+                    of_moving = self._block.gram(rows, block_signs, self._scale)
+                gram = gram + of_moving
             jacobian = np.eye(size) - self._inverse @ gram
             try:
                 shift = shift - np.linalg.solve(jacobian, residual)
