@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from seqlab.data import state_checks
 from seqlab.data.errors import InputError
@@ -375,6 +376,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
         return self._importances()[1]
 
     def _importances(self) -> tuple[NDArray[np.float64], float]:
+        check_is_fitted(self)
         features, previous = self.trees_.importances()
         total = float(features.sum()) + previous
         return (features / total, previous / total) if total > 0.0 else (features, previous)

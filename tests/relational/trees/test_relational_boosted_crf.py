@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import seqlab
 from seqlab import BoostedCRF, RelationalBoostedCRF
@@ -152,6 +152,12 @@ def test_the_time_limit_holds_inside_a_round(name):
     assert model.trees_.n_trees == model.trees_.feature.size == 8
     assert model.n_iter_ == 1
     assert not model.converged_
+
+
+@pytest.mark.parametrize("name", ["feature_importances_", "previous_label_importance_"])
+def test_an_unfitted_model_has_no_importances(name):
+    with pytest.raises(NotFittedError):
+        getattr(RelationalBoostedCRF(), name)
 
 
 def check_parts(model):
