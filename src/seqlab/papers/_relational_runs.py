@@ -73,9 +73,15 @@ def _svm(**options: Any) -> Any:
     return StructuredSVM(solver="1-slack", tol=SVM_TOL, **options)
 
 
-def _subsequence_svm(anchor: str, **options: Any) -> Any:
-    kernel = SubsequenceKernel(max_length=3, decay=0.75, window=(5, 5), anchor=anchor)
-    return _svm(kernel=kernel, **options)
+def _kernel(anchor: str) -> SubsequenceKernel:
+    return SubsequenceKernel(max_length=3, decay=0.75, window=(5, 5), anchor=anchor)
+
+
+def _rescaled_svm(rescaling: str, **options: Any) -> Any:
+    """Return a learner for a comparison of the two forms of the loss, with the same solver for both."""
+    return StructuredSVM(
+        rescaling=rescaling, solver="cutting_plane", tol=TOL, random_state=0, **options
+    )
 
 
 def _tilde_crf(**options: Any) -> Any:
@@ -99,14 +105,14 @@ SYSTEMS: dict[str, System] = {
     "hmm": System(partial(HMM, emissions="bernoulli"), _NOTHING),
     "crf": System(LinearChainCRF, _NOTHING),
     "structsvm": System(_svm, _MARGIN),
-    "subseqsvm": System(partial(_subsequence_svm, "pivot"), _KERNEL),
-    "subseqsvm-plain": System(partial(_subsequence_svm, "plain"), _KERNEL),
+    "subseqsvm": System(partial(_svm, kernel=_kernel("pivot")), _KERNEL),
+    "subseqsvm-plain": System(partial(_svm, kernel=_kernel("plain")), _KERNEL),
     **{
-        f"{form}-rescaling": System(
-            partial(StructuredSVM, rescaling=form, solver="cutting_plane", tol=TOL, random_state=0),
-            [Setting({"C": RESCALING_C})],
+        f"{name}{form}-rescaling": System(
+            partial(_rescaled_svm, form, kernel=kernel), [Setting({"C": RESCALING_C})]
         )
         for form in ("margin", "slack")
+        for name, kernel in (("", "linear"), ("subseqsvm-", _kernel("pivot")))
     },
     "structhkl": System(partial(StructHKL, tol=TOL), _MARGIN),
     "patternhkl": System(partial(PatternHKL, tol=TOL), _MARGIN),

@@ -22,6 +22,7 @@ structhkl    `StructHKL`: conjunctions of sensors of the slice.
 patternhkl   `PatternHKL`: conjunctions of mined patterns (up to 2 literals in the slice and the two before).
 tildecrf     `RelationalBoostedCRF` with queries about sensors in the same window.
 margin-rescaling, slack-rescaling   linear `StructuredSVM` with C = 0.1; the paper's form is slack rescaling.
+             It takes too long to choose C for it. "subseqsvm-" is the same with the subsequence kernel.
 hmm, crf     `HMM` with independent sensors, and `LinearChainCRF`, with their default parameters.
 
 cpu          processor seconds of training a fold on one thread.
@@ -117,6 +118,8 @@ QUARTERS: dict[str, tuple[str, ...]] = {
         "crf",
         "margin-rescaling",
         "slack-rescaling",
+        "subseqsvm-margin-rescaling",
+        "subseqsvm-slack-rescaling",
     ),
     "contiguous/change+last": ("hmm", "crf", "structsvm"),
     "shifted/raw": _BOTH_RULES,
