@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.inference import pair_marginals
-from seqlab.structures.chain._kernels.step_covariances import add_step_covariances, copy_lower_half
+from seqlab.structures.chain._kernels.step_covariances import add_covariances, copy_lower_half
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 
 if TYPE_CHECKING:
@@ -70,14 +69,17 @@ def sample_block(
     for part in _parts(X, structure.n_labels):
         sample = X[part]
         block = sample.block(0, len(sample))
-        found = pair_marginals(chain_scores(WeightSource(structure.weights(w), sample), block))
+        scores = chain_scores(WeightSource(structure.weights(w), sample), block)
+        # A constant factor cancels.
+        factors = np.exp(scores.pairwise - scores.pairwise.max())
+        factors = factors.reshape(-1, structure.n_labels, structure.n_labels)
+        rows = as_csr(sample).matrix
         some = np.ones(len(sample)) if weights is None else weights[part]
-        step_weights, rows = np.repeat(some, sample.lengths), as_csr(sample).matrix
-        n_products += add_step_covariances(
-            rows.indptr, rows.indices, rows.data, found.node, found.pair, step_weights, *layout,
-            covariances,
+        n_products += add_covariances(
+            scores.unary, factors, scores.start, scores.end, scores.offsets,
+            rows.indptr, rows.indices, rows.data, some, *layout, covariances,
         )  # fmt: skip
-        sampled += float(step_weights.sum())
+        sampled += float(np.sum(some * sample.lengths))
         if n_products > MAX_PRODUCTS:
             break
     lengths = X.lengths.astype(np.float64)

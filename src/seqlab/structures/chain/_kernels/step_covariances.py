@@ -1,6 +1,12 @@
-"""Kernel: covariances of the features of single steps under the model."""
+"""Kernels: covariances of the features of single steps under the model.
+
+Marginals are computed here, by the simplest forward-backward algorithm, because the kernels of `inference`
+take ten seconds to compile, and training does not need them otherwise.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -14,13 +20,16 @@ MIN_PROBABILITY = 1e-3
 
 
 @njit(nogil=True, cache=True)
-def add_step_covariances(
+def add_covariances(
+    unary: Floats,
+    factors: Floats,
+    start: Floats,
+    end: Floats,
+    offsets: Ints,
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
     data: Floats,
-    node: Floats,
-    pair: Floats,
-    step_weights: Floats,
+    weights: Floats,
     starts: NDArray[np.int32],
     labels: Ints,
     rank_of_state: Ints,
@@ -29,45 +38,106 @@ def add_step_covariances(
 ) -> int:
     """Add the covariances of the features of some weights at each step to the lower half of ``out``.
 
-    The weights of feature ``f`` are ``starts[f]:starts[f + 1]``; ``labels`` are their labels and
-    ``rank_of_state`` their rows of ``out``. ``rank_of_transition[a, b]`` is the row of a transition, -1 if
-    it has none. ``node`` and ``pair`` are marginals; ``pair[t]`` is 0 for the first step of a sequence.
-    Returns the number of products.
+    ``factors`` are exponentials of the scores of label pairs, of each step or of all of them. The weights of
+    feature ``f`` are ``starts[f]:starts[f + 1]``; ``labels`` are their labels, ``rank_of_state`` their rows of
+    ``out``. ``rank_of_transition[a, b]`` is the row of a transition, -1 if it has none. Returns the number of
+    products. A sequence whose probabilities underflow is left out.
     """
-    n_labels = node.shape[1]
-    size = out.shape[0]
+    n_labels, size = unary.shape[1], out.shape[0]
     rank, label = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     value, mean = np.empty(size), np.empty(size)
+    # Each row of these is scaled to the sum 1. `after[t]` includes the unary scores of step t.
+    forward, after = np.empty_like(unary), np.empty_like(unary)
+    pair, node = np.empty((n_labels, n_labels)), np.empty(n_labels)
     n_products = 0
-    for t in range(node.shape[0]):
-        weight = step_weights[t]
-        if weight == 0.0:
-            continue
-        n = 0
-        for entry in range(indptr[t], indptr[t + 1]):
-            f = indices[entry]
-            for j in range(starts[f], starts[f + 1]):
-                p = node[t, labels[j]]
-                if p > MIN_PROBABILITY and data[entry] != 0.0:
-                    rank[n], label[n] = rank_of_state[j], labels[j]
-                    value[n], mean[n] = data[entry], data[entry] * p
-                    n += 1
-        n_states = n
-        for a in range(n_labels):
+    for k in range(offsets.size - 1):
+        first, last = offsets[k], offsets[k + 1]
+        underflows = weights[k] == 0.0
+        for t in range(first, last):
+            highest = -math.inf
             for b in range(n_labels):
-                p = pair[t, a, b]
-                if p > MIN_PROBABILITY and rank_of_transition[a, b] >= 0:
-                    rank[n], label[n] = rank_of_transition[a, b], b
-                    value[n], mean[n] = 1.0, p
-                    n += 1
-        for i in range(n):
-            for j in range(i + 1):
-                covariance = -mean[i] * mean[j]
-                if i == j or (j < n_states and label[i] == label[j]):
-                    # Both are on if the label is this one; mean[i] has the probability of the rarer.
-                    covariance += value[j] * mean[i]
-                out[max(rank[i], rank[j]), min(rank[i], rank[j])] += weight * covariance
-        n_products += n * (n + 1) // 2
+                score = unary[t, b]
+                if t == first:
+                    score += start[b]
+                if t == last - 1:
+                    score += end[b]
+                after[t, b] = score
+                highest = max(highest, score)
+            total = 0.0
+            for b in range(n_labels):
+                after[t, b] = math.exp(after[t, b] - highest)
+                reached = 1.0
+                if t > first:
+                    step = factors[min(t, factors.shape[0] - 1)]
+                    reached = 0.0
+                    for a in range(n_labels):
+                        reached += forward[t - 1, a] * step[a, b]
+                forward[t, b] = reached * after[t, b]
+                total += forward[t, b]
+            if not total > 0.0:
+                underflows = True
+                break
+            for b in range(n_labels):
+                forward[t, b] /= total
+        for t in range(last - 2, first - 1, -1):
+            if underflows:
+                break
+            step = factors[min(t + 1, factors.shape[0] - 1)]
+            total = 0.0
+            for a in range(n_labels):
+                reached = 0.0
+                for b in range(n_labels):
+                    reached += step[a, b] * after[t + 1, b]
+                after[t, a] *= reached
+                total += after[t, a]
+            if not total > 0.0:
+                underflows = True
+                break
+            for a in range(n_labels):
+                after[t, a] /= total
+        if underflows:
+            continue
+        for t in range(first, last):
+            # At the first step `after` is the node marginal already; at others it follows from pairs.
+            total = 0.0
+            for b in range(n_labels):
+                node[b] = after[t, b] if t == first else 0.0
+                total += node[b]
+            if t > first:
+                step = factors[min(t, factors.shape[0] - 1)]
+                for a in range(n_labels):
+                    for b in range(n_labels):
+                        pair[a, b] = forward[t - 1, a] * step[a, b] * after[t, b]
+                        node[b] += pair[a, b]
+                        total += pair[a, b]
+            if not total > 0.0:
+                break
+            n = 0
+            for entry in range(indptr[t], indptr[t + 1]):
+                f = indices[entry]
+                for j in range(starts[f], starts[f + 1]):
+                    p = node[labels[j]] / total
+                    if p > MIN_PROBABILITY and data[entry] != 0.0:
+                        rank[n], label[n] = rank_of_state[j], labels[j]
+                        value[n], mean[n] = data[entry], data[entry] * p
+                        n += 1
+            n_states = n
+            for a in range(n_labels if t > first else 0):
+                for b in range(n_labels):
+                    p = pair[a, b] / total
+                    if p > MIN_PROBABILITY and rank_of_transition[a, b] >= 0:
+                        rank[n], label[n] = rank_of_transition[a, b], b
+                        value[n], mean[n] = 1.0, p
+                        n += 1
+            for i in range(n):
+                for j in range(i + 1):
+                    covariance = -mean[i] * mean[j]
+                    if i == j or (j < n_states and label[i] == label[j]):
+                        # Both are on if the label is this one; mean[i] has the probability of the rarer.
+                        covariance += value[j] * mean[i]
+                    row, column = max(rank[i], rank[j]), min(rank[i], rank[j])
+                    out[row, column] += weights[k] * covariance
+            n_products += n * (n + 1) // 2
     return n_products
 
 
