@@ -39,9 +39,9 @@ def add_covariances(
     """Add the covariances of the features of some weights at each step to the lower half of ``out``.
 
     ``factors`` are exponentials of the scores of label pairs, of each step or of all of them. The weights of
-    feature ``f`` are ``starts[f]:starts[f + 1]``; ``labels`` are their labels, ``rank_of_state`` their rows of
-    ``out``. ``rank_of_transition[a, b]`` is the row of a transition, -1 if it has none. Returns the number of
-    products. A sequence whose probabilities underflow is left out.
+    feature ``f`` are ``starts[f]:starts[f + 1]``; ``labels`` are their labels, ``rank_of_state`` their rows
+    of ``out``. ``rank_of_transition[a, b]`` is the row of a transition, -1 if it has none. Returns the number
+    of products. A sequence whose probabilities underflow is left out.
     """
     n_labels, size = unary.shape[1], out.shape[0]
     rank, label = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
