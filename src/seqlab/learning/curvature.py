@@ -31,7 +31,7 @@ MIN_SLOW_CURVATURE = 1e-5
 # Smallest share of the squares of a feature that is not due to outliers or an offset.
 MIN_SHARE = 1e-12
 # Factor of the decrement of slow directions; with a block, half of it counts for the slow curvature alone.
-CAUTION = 2.0
+CAUTION = 3.0
 
 
 class LikelihoodCurvature:

@@ -28,7 +28,7 @@ from seqlab.utils.linalg import dot
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
 # Factor of the decrement of slow directions.
-CAUTION = 2.5
+CAUTION = 3.0
 
 
 def proximal(
