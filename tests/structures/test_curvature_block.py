@@ -136,8 +136,7 @@ def test_with_edge_features_the_block_has_weights_of_labels_and_transitions():
     np.linalg.cholesky(block)
 
 
-def test_a_fit_with_nearly_collinear_frequent_features_takes_few_iterations():
-    """The reason for the block: with the diagonal alone these took 86 iterations."""
+def test_with_the_block_nearly_collinear_frequent_features_take_fewer_iterations(monkeypatch):
     random = np.random.default_rng(0)
     X, y = [], []
     for n in random.integers(5, 20, size=80):
@@ -145,8 +144,11 @@ def test_a_fit_with_nearly_collinear_frequent_features_takes_few_iterations():
         rare = random.random((n, 12)) < 0.95  # almost always on
         X.append(np.hstack([np.ones((n, 2)), rare, np.eye(3)[labels] + random.normal(size=(n, 3))]))
         y.append(labels)
-    model = LinearChainCRF(c2=0.01, tol=1e-3).fit(X, y)
-    tight = LinearChainCRF(c2=0.01, tol=1e-8, max_iter=2000).fit(X, y)
+    options = {"c2": 0.01, "tol": 1e-5}
+    model = LinearChainCRF(**options).fit(X, y)
+    monkeypatch.setattr("seqlab.learning.likelihood.MAX_BLOCK", 0)
+    without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
-    assert model.objective_ <= 1.001 * tight.objective_
-    assert model.n_iter_ <= 40
+    assert without.converged_
+    assert model.objective_ == pytest.approx(without.objective_, rel=1e-4)
+    assert model.n_iter_ < 0.7 * without.n_iter_

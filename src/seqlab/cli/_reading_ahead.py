@@ -57,7 +57,7 @@ class ReadingAhead:
         """Read the file."""
         try:
             self.result = _read_and_extract(*self._arguments, self._is_stopped.is_set)
-        except Exception:  # reading as usual raises the error again, where it is reported
+        except Exception:  # the command reads the file again as usual, and reports the error
             self.result = None
 
 

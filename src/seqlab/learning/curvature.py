@@ -3,8 +3,9 @@
 Features that are frequent and almost collinear (a constant, "is not a title", "is not upper case") are the
 reason why quasi-Newton methods converge slowly on text: the diagonal of the Hessian is large for each of
 them, but the curvature in the direction of a difference of two is hardly more than that of the penalty. So
-the weights with the largest diagonal entries get a dense block: on 25 problems with c1 = 0, L-BFGS then takes
-half of the iterations. For the other weights of a long fit the square root of the diagonal is a compromise.
+the weights with the largest diagonal entries get a dense block: on 30 problems with c1 = 0 this took 0.58
+times as many iterations, with c1 = 0.1 0.74 times as many. For the other weights of a long fit the square
+root of the diagonal is a compromise.
 
 A decrement computed from the diagonal underestimates the distance from the optimum for the same reason. There
 the geometric mean of the diagonal and the curvature of the penalty is used: on 31 problems it was 0.3 to 20
@@ -30,7 +31,7 @@ MIN_CURVATURE = 1e-3
 MIN_SLOW_CURVATURE = 1e-5
 # Smallest share of the squares of a feature that is not due to outliers or an offset.
 MIN_SHARE = 1e-12
-# Factor of the decrement of slow directions; with a block, half of it counts for the slow curvature alone.
+# Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
 
 

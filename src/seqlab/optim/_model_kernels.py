@@ -20,6 +20,16 @@ UNKNOWN = 2
 
 
 @njit(nogil=True, cache=True)
+def soft_threshold(value: float, threshold: float) -> float:
+    """Return the number nearest to zero at a distance of at most ``threshold``."""
+    if value > threshold:
+        return value - threshold
+    if value < -threshold:
+        return value + threshold
+    return 0.0
+
+
+@njit(nogil=True, cache=True)
 def store_rows(
     w: Vector,
     w_new: Vector,
@@ -138,13 +148,7 @@ def separable_decrease(w: Vector, gradient: Vector, c1: Vector, curvature: Vecto
     for j in range(w.size):
         bend = curvature[j]
         after = w[j] - gradient[j] / bend
-        threshold = c1[j] / bend
-        if after > threshold:
-            after -= threshold
-        elif after < -threshold:
-            after += threshold
-        else:
-            after = 0.0
+        after = soft_threshold(after, c1[j] / bend)
         change = after - w[j]
         if change != 0.0:
             total -= change * (gradient[j] + 0.5 * bend * change)
@@ -233,13 +237,7 @@ def descend_coordinates(
                 slope += offset[rank[i]]
             before = w[j] + direction[j]
             after = before - slope / bend
-            threshold = c1[j] / bend
-            if after > threshold:
-                after -= threshold
-            elif after < -threshold:
-                after += threshold
-            else:
-                after = 0.0
+            after = soft_threshold(after, c1[j] / bend)
             change = after - before
             if change != 0.0:
                 direction[j] += change
@@ -284,13 +282,7 @@ def descend_block(
             bend = scale * block[j, j]
             before = w[j] + direction[j]
             after = before - gradient[j] / bend
-            threshold = c1[j] / bend
-            if after > threshold:
-                after -= threshold
-            elif after < -threshold:
-                after += threshold
-            else:
-                after = 0.0
+            after = soft_threshold(after, c1[j] / bend)
             change = after - before
             if change != 0.0:
                 direction[j] = after - w[j]

@@ -130,12 +130,17 @@ class BlockTerms:
         return True
 
     def gram(self, rows: Vector, signs: NDArray[np.int8], scale: float) -> Vector:
-        """Return ``Q'(s H)^-1 Q`` over the weights that are not zero; ``rows`` are those of Q."""
+        """Return ``Q'(s H)^-1 Q`` over the weights that are not zero; ``rows`` are those of Q.
+
+        Raises `LinAlgError` if rounding errors make a part of H indefinite.
+        """
         moving = np.flatnonzero(signs)
         if moving.size == 0:
             return np.zeros((rows.shape[1], rows.shape[1]))
         part = np.ascontiguousarray(rows[moving])
         lower = self._factor(moving)
+        if lower.size == 0:
+            raise np.linalg.LinAlgError("the block is not positive definite")
         solved = solve_cholesky_rows(lower, np.ascontiguousarray(part.T))
         return matmul(solved / scale, part)
 

@@ -214,12 +214,12 @@ class QuadraticModel:
             residual = shift - self._inverse @ products
             half = np.sum([grams[begin] for begin in sorted(grams)], axis=0)
             gram = half + np.tril(half, -1).T
-            if block.size:
-                if n_block:  # otherwise it is that of the last step
-                    of_moving = self._block.gram(rows, block_signs, self._scale)
-                gram = gram + of_moving
-            jacobian = np.eye(size) - self._inverse @ gram
             try:
+                if block.size:
+                    if n_block:  # otherwise it is that of the last step
+                        of_moving = self._block.gram(rows, block_signs, self._scale)
+                    gram = gram + of_moving
+                jacobian = np.eye(size) - self._inverse @ gram
                 shift = shift - np.linalg.solve(jacobian, residual)
             except np.linalg.LinAlgError:
                 return None

@@ -45,7 +45,7 @@ been seen, and it was written down before the first run that the tables would us
 mean, over the five systems and four folds, of the micro accuracy: 61.58 with the standard error, 60.16
 without. Most of it is due to SubseqSVM (62.15 and 52.58); TildeCRF gains 2.3 points, PatternHKL loses 4.5,
 the other two differ by less than 0.3, and the macro accuracy is lower. The days are the same in all tables
-and there is no second home among the data, so this is weak evidence. With every fourth day for training,
+and the data are of one home only, so this is weak evidence. With every fourth day for training,
 "-best" is better for all five systems (68.6 in the mean, 65.9 with the standard error): these training days
 are spread over the four weeks, as the test days are.
 """

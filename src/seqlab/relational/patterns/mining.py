@@ -229,7 +229,7 @@ class _BestPatterns:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop the patterns for which there is no room."""
+        """Drop the patterns beyond the limit."""
         order = sorted(self._patterns, key=lambda key: self._patterns[key][:2])
         for key in order[self.room :]:
             self.is_full = True
