@@ -1,7 +1,8 @@
 """Constants of the stopping rule chosen on all data sets but one, and what they do on that one.
 
 A run stops when both a multiple (`SAFETY`) of the decrease in the last three iterations and a multiple
-(`CAUTION`) of the decrement of slow directions are below the tolerance. For every data set of `datasets.py`
+(`CAUTION`) of the decrement of slow directions are below the tolerance; or, if c1 = 0 and all features have
+the same scale, when a fraction (1 / `RATIO`) of the certified bound is. For every data set of `datasets.py`
 and each of its penalties a fit is recorded with a smaller tolerance; the iteration at which it would have
 stopped with other constants follows from the record. For each data set the constants are those that need the
 fewest iterations on the other data sets, of those that end at most 0.07 % above the optimum on all of them.
@@ -11,6 +12,7 @@ fewest iterations on the other data sets, of those that end at most 0.07 % above
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from itertools import product
@@ -24,16 +26,18 @@ from datasets import PENALTIES
 TOL, RECORDED_TOL, TIGHT_TOL = 1e-3, 3e-4, 1e-5
 CAUTION = [0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0]
 SAFETY = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0]
+RATIO = [1.0, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 4.0]
 LIMIT = 0.07  # percent above the optimum on the data sets that choose
 PERIOD = 3
 
 
 class Point(NamedTuple):
-    """One iteration: objective, decrement of the solver, and of slow directions without its factor."""
+    """One iteration of a fit."""
 
     objective: float
-    decrement: float
-    slow: float
+    decrement: float  # of the solver
+    slow: float  # decrement of slow directions, without its factor
+    bound: float  # certified; infinite if it is not divided by a ratio
 
 
 def record(X, y, c1, c2):
@@ -46,9 +50,11 @@ def record(X, y, c1, c2):
     factor = proximal.CAUTION if c1 else curvature.CAUTION
     points, state = [], StoppingRule.state
 
-    def recorded(self, w, objective, norm, decrement, slow_decrement=None):
-        points.append(Point(objective, decrement, (slow_decrement or 0.0) / factor))
-        return state(self, w, objective, norm, decrement, slow_decrement)
+    def recorded(self, w, objective, norm, decrement, slow_decrement=None, lower_bound=None):
+        has_ratio = lower_bound is not None and self.bound_ratio > 1.0
+        bound = objective - lower_bound if has_ratio else math.inf
+        points.append(Point(objective, decrement, (slow_decrement or 0.0) / factor, bound))
+        return state(self, w, objective, norm, decrement, slow_decrement, lower_bound)
 
     options = {"c1": c1, "c2": c2, "boundary": False}
     StoppingRule.state = recorded
@@ -60,12 +66,12 @@ def record(X, y, c1, c2):
     return points, min(tight, *(point.objective for point in points))
 
 
-def stop(points, best, caution, safety):
+def stop(points, best, caution, safety, ratio):
     """Return iteration and excess in percent at which a run with these constants stops."""
-    for i in range(PERIOD, len(points)):
-        point = points[i]
-        gain = safety * (points[i - PERIOD].objective - point.objective)
-        if max(gain, point.decrement, caution * point.slow) <= TOL * point.objective:
+    for i, point in enumerate(points):
+        earlier = points[i - PERIOD].objective if i >= PERIOD else math.inf
+        estimate = max(safety * (earlier - point.objective), caution * point.slow)
+        if max(point.decrement, min(estimate, point.bound / ratio)) <= TOL * point.objective:
             break
     return i, 100 * (points[i].objective / best - 1)
 
@@ -73,11 +79,11 @@ def stop(points, best, caution, safety):
 def choose(records):
     """Return the constants with the fewest iterations whose excess is small on all records."""
     choices = []
-    for caution, safety in product(CAUTION, SAFETY):
-        found = [stop(*one, caution, safety) for one in records]
+    for constants in product(CAUTION, SAFETY, RATIO):
+        found = [stop(*one, *constants) for one in records]
         if max(excess for _, excess in found) <= LIMIT:
-            choices.append((sum(n for n, _ in found), caution, safety))
-    return min(choices)[1:] if choices else (CAUTION[-1], SAFETY[-1])
+            choices.append((sum(n for n, _ in found), *constants))
+    return min(choices)[1:] if choices else (CAUTION[-1], SAFETY[-1], RATIO[0])
 
 
 if __name__ == "__main__":
@@ -99,8 +105,8 @@ if __name__ == "__main__":
     lines = [
         "# Stopping rule with constants chosen on the other data sets", "",
         "Obtained with `benchmarks/leave_out.py` (its opening docstring says how).", "",
-        "| data set | c1 | c2 | CAUTION | SAFETY | iterations | excess % |",
-        "|---|---|---|---|---|---|---|",
+        "| data set | c1 | c2 | CAUTION | SAFETY | RATIO | iterations | excess % |",
+        "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     worst = 0.0
     for name in names:
@@ -110,13 +116,15 @@ if __name__ == "__main__":
                 for (other, (c1, _)), one in records.items()
                 if other != name and (c1 > 0) == is_sparse
             ]
-            caution, safety = choose(others)
+            caution, safety, ratio = choose(others)
             for c1, c2 in PENALTIES:
                 if (c1 > 0) == is_sparse:
-                    n, excess = stop(*records[name, (c1, c2)], caution, safety)
+                    n, excess = stop(*records[name, (c1, c2)], caution, safety, ratio)
                     worst = max(worst, excess)
+                    shown = "" if c1 > 0 else f"{ratio:g}"
                     lines.append(
-                        f"| {name} | {c1:g} | {c2:g} | {caution:g} | {safety:g} | {n} | {excess:.3f} |"
+                        f"| {name} | {c1:g} | {c2:g} | {caution:g} | {safety:g} | {shown} "
+                        f"| {n} | {excess:.3f} |"
                     )
     lines += ["", f"Largest excess: {worst:.3f} %."]
     RESULTS.mkdir(exist_ok=True)

@@ -117,6 +117,7 @@ def test_a_starting_point_that_is_not_finite_is_an_error():
 class FlatCurvature:
     """Claims that there is nearly no curvature in any direction, but only if it is asked to check."""
 
+    is_even = False
     slow = None
 
     def renew(self, n_done, w, gradient):

@@ -53,6 +53,7 @@ class LikelihoodCurvature:
         # Features that are always zero count as if their scale were 1.
         self._squares = np.ones(1) if squares is None else np.where(squares > 0.0, squares, 1.0)
         self._has_scales = squares is not None
+        self.is_even = squares is None
         counted = 1.0 if objective.penalised is None else objective.penalised.astype(np.float64)
         self._penalty = 2.0 * objective.c2 * counted
         self._block: Preconditioner | None = None  # the last one with a block

@@ -66,7 +66,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         Maximum number of iterations.
     tol : float or None, default=None
         Training stops when the relative distance of the objective from the optimum is at most ``tol``. The
-        distance is the smaller of a certified bound, ``|g|^2 / (4 c2)`` for the gradient g, and an
+        distance is the smaller of a certified bound (from values and gradients of the last iterations) and an
         estimate from the decrease in the last iterations and the decrease that the curvature predicts; both
         are in ``history_``. None means 1e-3 if a pass over the data takes more than two or three
         milliseconds; on smaller data it is smaller in proportion to the time of a pass, and at least 1e-6.

@@ -34,8 +34,8 @@ def store_pair(
     """Store the entries ``begin:stop`` of a new pair; add their part of its inner products to ``out``.
 
     Step and change ``place`` receive the differences. ``out[:, k]`` receives, for each pair ``k`` in use:
-    step k . new change, new step . change k, and change k . new change in the metric ``inverse``. ``begin``
-    is a multiple of `BLOCK`.
+    step k . new change, new step . change k, change k . new change in the metric ``inverse``, step k . new
+    step, and change k . new change. ``begin`` is a multiple of `BLOCK`.
     """
     memory = used.size
     for first in range(begin, stop, BLOCK):
@@ -52,6 +52,8 @@ def store_pair(
                 out[0, k] += dot(block[k, :size], change)
                 out[1, k] += dot(step, block[memory + k, :size])
                 out[2, k] += dot(block[memory + k, :size], scaled)
+                out[3, k] += dot(block[k, :size], step)
+                out[4, k] += dot(block[memory + k, :size], change)
 
 
 @njit(nogil=True, cache=True)

@@ -52,6 +52,7 @@ class InverseHessian:
         self._rows: list[int] = []  # rows of the pairs in use, newest first
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
+        self._plain = np.zeros((2, memory, memory))  # step i . step j and change i . change j
         self._block_changes: dict[int, Vector] = {}  # gradient changes of the weights in the block
         self._scale = 1.0
 
@@ -124,7 +125,7 @@ class InverseHessian:
         arrays = w, w_new, gradient, gradient_new, self._inverse, self._pairs
 
         def run(begin: int, stop: int) -> NDArray[np.float64]:
-            out = np.zeros((3, memory))
+            out = np.zeros((5, memory))
             store_pair(*arrays, place, self._used, begin, stop, out)
             return out
 
@@ -141,8 +142,17 @@ class InverseHessian:
         self._step_change[:, place] = products[0]
         self._step_change[place] = products[1]
         self._change_change[place] = self._change_change[:, place] = products[2]
+        self._plain[:, place] = self._plain[:, :, place] = products[3:]
         self._scale = float(curvature / products[2, place])
         return True
+
+    def difference_products(self, shift: float) -> Vector:
+        """Return the inner products of ``change - shift * step`` of all pairs, newest first."""
+        rows = np.ix_(self._rows, self._rows)
+        mixed = self._step_change[rows]
+        of_steps, of_changes = self._plain[0][rows], self._plain[1][rows]
+        products: Vector = of_changes - shift * (mixed + mixed.T) + shift * shift * of_steps
+        return products
 
     def descend(self, gradient: Vector, out: Vector) -> float:
         """Set ``out = -H gradient``; return the decrease ``g' H g / 2`` that the quadratic model predicts.

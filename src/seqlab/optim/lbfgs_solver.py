@@ -17,6 +17,7 @@ import numpy as np
 from seqlab.data.errors import NumericalError
 from seqlab.optim.history_matrix import InverseHessian
 from seqlab.optim.line_search import weak_wolfe
+from seqlab.optim.lower_bound import LowerBound
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import (
     CurvatureModel,
@@ -30,6 +31,10 @@ from seqlab.utils.linalg import dot
 # First step with a preconditioner and no pairs. A preconditioner treats correlated features as independent,
 # so its steps are too long: on 19 of 24 problems the line search chose 0.14 to 0.42.
 FIRST_STEP = 0.2
+# The bound of a `LowerBound` on the distance from the optimum is divided by this if all features have the
+# same scale. On 15 data sets with c2 from 0.01 to 100 it was 1.9 to 2,000 times the distance; a larger number
+# ends more fits above the tolerance. Leaving out one data set chooses 2 to 2.75.
+BOUND_RATIO = 2.25
 
 
 def lbfgs(
@@ -66,7 +71,12 @@ def lbfgs(
         Number of threads for long vectors; the result does not depend on it.
     """
     # The late factor counts if nothing is known of slow directions.
-    rule = StoppingRule(tol, objective.strong_convexity, late_safety=4.5)
+    rule = StoppingRule(
+        tol,
+        objective.strong_convexity,
+        late_safety=4.5,
+        bound_ratio=BOUND_RATIO if curvature is not None and curvature.is_even else 1.0,
+    )
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)
     if not np.isfinite(value):
@@ -74,6 +84,9 @@ def lbfgs(
     direction = np.empty_like(w)
     norm = float(np.sqrt(dot(gradient, gradient)))
     decrement = inverse_hessian.descend(gradient, direction)
+    lower = LowerBound(objective.strong_convexity) if objective.strong_convexity > 0.0 else None
+    if lower is not None:
+        lower.restart(value, w, gradient)
     state = rule.state(w, value, norm, decrement, _slow_decrement(gradient, curvature))
     yield state
     n_done = 0
@@ -92,15 +105,22 @@ def lbfgs(
             inverse_hessian.clear()
             inverse_hessian.descend(gradient, direction)
             continue
-        inverse_hessian.update(w, found.w, gradient, found.gradient)
+        is_stored = inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
+        if lower is not None and is_stored:
+            products = inverse_hessian.difference_products(lower.strong_convexity)
+            lower.add(value, w, gradient, products)
+        elif lower is not None:
+            lower.restart(value, w, gradient)
         norm = float(np.sqrt(dot(gradient, gradient)))
         n_done += 1
         renewed = None if curvature is None else curvature.renew(n_done, w, gradient)
         if renewed is not None:
             inverse_hessian.replace_preconditioner(renewed)
         decrement = inverse_hessian.descend(gradient, direction)
-        state = rule.state(w, value, norm, decrement, _slow_decrement(gradient, curvature))
+        slow = _slow_decrement(gradient, curvature)
+        lowest = None if lower is None else lower.value
+        state = rule.state(w, value, norm, decrement, slow, lowest)
         if curvature is not None and rule.needs_check(state):
             renewed = curvature.check(w)
             if renewed is not None:

@@ -40,10 +40,11 @@ class CurvatureModel(Protocol):
     """What a solver asks about the curvature of an objective.
 
     ``slow`` is a cautious curvature of each weight, for directions in which the diagonal of the Hessian
-    overestimates it; None if it is not known.
+    overestimates it; None if it is not known. ``is_even`` says whether all features have the same scale.
     """
 
     slow: Vector | None
+    is_even: bool
 
     def renew(self, n_done: int, w: Vector, gradient: Vector) -> Preconditioner | None:
         """Return a preconditioner for a point after ``n_done`` iterations; None to keep the last one."""
@@ -103,15 +104,16 @@ def certified_gap(gradient_norm: float, strong_convexity: float) -> float:
 class StoppingRule:
     """Stopping rule of the batch solvers: the relative distance from the optimum is at most ``tol``.
 
-    The distance is measured in two ways. The *bound* ``|g|^2 / (2 mu)`` is certain if the objective is
-    strongly convex, but often a hundred times too large. The *estimate* is the larger of two values. One is
-    ``safety`` times the decrease of the objective in the last ``period`` iterations: quasi-Newton methods
-    converge about linearly. The other is a decrement, the decrease that a quadratic model predicts: on a
-    plateau the objective hardly decreases, but the decrement is large. The model has the curvature of
-    slow directions (`CurvatureModel.slow`); if that is not known, it is the one of the solver, and the
-    decrease is measured over a quarter of all iterations if that is more, because a long run also
-    converges slowly at the end. The smaller of bound and estimate is the ``gap`` that is compared with
-    ``tol``.
+    The distance is measured in three ways. The *bound* is certain if the objective is strongly convex: it is
+    ``|g|^2 / (2 mu)``, or that of a `LowerBound` from several points, if smaller. It is often a hundred
+    times too large, and hardly ever less than twice the distance: so a ``bound_ratio``-th of it is the second
+    measure, unless the decrement of the solver is larger. The third, the *estimate*, is the larger of two
+    values. One is ``safety`` times the decrease of the objective in the last ``period`` iterations:
+    quasi-Newton methods converge about linearly. The other is a decrement, the decrease that a quadratic
+    model predicts: on a plateau the objective hardly decreases, but the decrement is large. The model has the
+    curvature of slow directions (`CurvatureModel.slow`); if that is not known, it is the one of the solver,
+    and the decrease is measured over a quarter of all iterations if that is more, because a long run also
+    converges slowly at the end. The smallest of the three is the ``gap`` that is compared with ``tol``.
 
     If features have very different scales, the curvature must be up to date: before a solver accepts an
     estimate it then computes it once more. If the estimate is now larger than ``tol``, the solver calls
@@ -127,6 +129,8 @@ class StoppingRule:
     safety, late_safety : float
         Factor of the decrease in the last iterations, and the factor when it is measured over more than
         ``period`` iterations.
+    bound_ratio : float
+        Divisor of the bound of a `LowerBound`; 1 if nothing is known about its accuracy.
     """
 
     SHARE = 0.25
@@ -139,10 +143,12 @@ class StoppingRule:
         period: int = 3,
         safety: float = 2.5,
         late_safety: float = 2.5,
+        bound_ratio: float = 1.0,
     ) -> None:
         self.tol = tol
         self.period = period
         self.safety, self.late_safety = safety, late_safety
+        self.bound_ratio = bound_ratio
         self.strong_convexity = strong_convexity
         self._values: list[float] = []
         self._n_rejected = 0  # values up to the last rejection
@@ -154,15 +160,20 @@ class StoppingRule:
         norm: float,
         decrement: float,
         slow_decrement: float | None = None,
+        lower_bound: float | None = None,
     ) -> FitState:
         """Return the state of an iteration, with gap, bound and whether to stop.
 
-        ``decrement`` is the one of the solver's model, ``slow_decrement`` that of slow directions, if known.
+        ``decrement`` is the one of the solver's model, ``slow_decrement`` that of slow directions, if known,
+        ``lower_bound`` a certain bound on the minimum.
         """
         self._values.append(objective)
         n_since = len(self._values) - self._n_rejected
         bound = certified_gap(norm, self.strong_convexity)
         gap = bound
+        if lower_bound is not None:
+            bound = min(bound, objective - lower_bound)
+            gap = min(bound, max(decrement, bound / self.bound_ratio))
         period, safety = self.period, self.safety
         if slow_decrement is None:
             period = max(period, int(self.SHARE * len(self._values)))

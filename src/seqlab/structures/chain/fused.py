@@ -82,7 +82,9 @@ class FusedPasses:
         width, n_params = self.rows.width, max(self.structure.n_params, 1)
         work = self.X.n_steps * width * width + 8 * self.rows.n_entries
         n_slots = min(N_SLOTS, SLOT_DOUBLES // n_params, work // (WORK_PER_WEIGHT * n_params))
-        return block_bounds(self.offsets, width * width, max_blocks=max(2, n_slots))
+        # A power of two: with 5 slots, one of two threads would have 3, and the other wait for it.
+        n_slots = 1 << int(max(2, n_slots)).bit_length() - 1
+        return block_bounds(self.offsets, width * width, max_blocks=n_slots)
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
