@@ -112,19 +112,22 @@ class WarmStart:
 
     def _choose_rate(self, sample: NDArray[np.int64]) -> StochasticPasses:
         """Return passes at `RATE` (for feature values of 1), halved until they reduce a sample's loss."""
-        term = self.term
         rate = RATE / self.support.mean_square
-        at_zero = term.value_at_zero(sample)
+        at_zero = self.term.value_at_zero(sample)
+        passes = self._new_passes(rate)
         for _ in range(MAX_HALVINGS):
-            passes = self.support.stochastic_passes(
-                term.codes, term.weights, self.objective.c2, rate, term.partial
-            )
             loss, _ = passes.run(sample)
             if loss < at_zero:
                 break
             rate *= 0.5
+            del passes  # not in memory together with the next ones
+            passes = self._new_passes(rate)
         passes.restart()
         return passes
+
+    def _new_passes(self, rate: float) -> StochasticPasses:
+        term, c2 = self.term, self.objective.c2
+        return self.support.stochastic_passes(term.codes, term.weights, c2, rate, term.partial)
 
 
 def is_worthwhile(term: Likelihood, support: StochasticSupport) -> bool:

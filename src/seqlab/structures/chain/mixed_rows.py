@@ -9,7 +9,6 @@ rest. See `_kernels.mixed_rows` for measurements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -177,17 +176,11 @@ class MixedRows:
         return sums
 
     def scaled_arrays(self, factors: Floats) -> RowArrays:
-        """Return the arrays with the values of dense features times the factors of their rows.
-
-        The next call overwrites the values: they are not in memory once for each learning rate tried.
-        """
+        """Return the arrays with the values of dense features times the factors of their rows."""
         arrays = self.arrays
-        kernels.scale_values(arrays.dense_row, arrays.dense_value, factors, self._scaled)
-        return arrays._replace(dense_value=self._scaled)
-
-    @cached_property
-    def _scaled(self) -> Floats:
-        return np.empty(self.arrays.dense_row.size)
+        scaled = np.empty(arrays.dense_row.size)
+        kernels.scale_values(arrays.dense_row, arrays.dense_value, factors, scaled)
+        return arrays._replace(dense_value=scaled)
 
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Return the sum of the features of all steps with their labels, shape (n_weights,)."""
