@@ -77,13 +77,16 @@ class MixedRows:
     width : int
         Number of labels, padded for vector loops.
     arrays : RowArrays
-    columns : MatrixColumns
+    columns : MatrixColumns or None
+        None without a matrix, for which numba compiles kernels without matrix products.
     is_unit : bool
         Whether every value of the lists is 1.
     has_only_ones : bool
         Whether every value of the data is 1 or 0.
     n_entries : int
         Number of entries of the lists and of the matrix.
+    n_matrix : int
+        Number of columns of the dense matrix.
     """
 
     def __init__(self, X: Any, pattern: FeaturePattern, *, n_jobs: int | None = None) -> None:
@@ -100,7 +103,8 @@ class MixedRows:
         self.n_jobs = n_jobs
         self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
         matrix = _take_columns(X, in_matrix)
-        self.columns = MatrixColumns(matrix, np.ones(matrix.shape[1]))
+        self.n_matrix = matrix.shape[1]
+        self.columns = MatrixColumns(matrix, np.ones(self.n_matrix)) if self.n_matrix else None
         self.arrays = self._split(X, plan, columns, in_matrix)
         self.has_only_ones = self.is_unit and has_only_ones(matrix)
         self.n_entries = matrix.size + self.arrays.dense_row.size + self.arrays.pair_weight.size
@@ -109,11 +113,6 @@ class MixedRows:
         self.dense_param = np.flatnonzero(np.repeat(is_dense, counts))
         row_of_weight = np.repeat(row[is_dense], counts[is_dense])
         self.dense_place = row_of_weight * self.width + columns[self.dense_param]
-
-    @property
-    def n_matrix(self) -> int:
-        """Number of columns of the dense matrix."""
-        return int(self.columns.matrix.shape[1])
 
     def _split(
         self,
@@ -170,9 +169,10 @@ class MixedRows:
 
     def row_squares(self) -> Floats:
         """Return the sum of the squares of the feature of each dense row, shape (n_dense,)."""
-        arrays, matrix = self.arrays, self.columns.matrix
-        sums = np.zeros(self.n_dense)
-        sums[: self.n_matrix] = sum_squares(matrix, np.ones(matrix.shape[0]))
+        arrays, sums = self.arrays, np.zeros(self.n_dense)
+        if self.columns is not None:
+            matrix = self.columns.matrix
+            sums[: self.n_matrix] = sum_squares(matrix, np.ones(matrix.shape[0]))
         kernels.add_row_squares(arrays.dense_row, arrays.dense_value, sums)
         return sums
 
@@ -195,7 +195,7 @@ class MixedRows:
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
             kernels.add_gold(self.arrays, codes, step_weights, first, last, rows, weights)
-            if self.n_matrix:
+            if self.columns is not None:
                 by_label = np.zeros((self.n_labels, self.n_matrix))
                 add_labelled(self.columns.matrix, codes, step_weights, first, last, by_label)
                 rows[: self.n_matrix, : self.n_labels] = by_label.T

@@ -14,6 +14,7 @@ from numba import njit
 
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.simd.dense_products import add_transposed_product
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.hidden_runs import (
     has_exact_runs,
@@ -22,7 +23,7 @@ from seqlab.structures.chain._kernels.hidden_runs import (
     subtract_runs,
 )
 from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
-from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_mixed
+from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
 
 
 @njit(nogil=True, cache=True)
@@ -35,7 +36,7 @@ def sgd_pass(
 
     ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``scaled_steps`` is ``steps``
     with the values of dense features times their factors of the learning rate, ``columns`` the
-    `MatrixColumns` with these factors; ``pairwise_rate``
+    `MatrixColumns` with these factors, or None; ``pairwise_rate``
     (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
     ``runs`` is the `RunArrays` of hidden labels, whose codes are negative, or None.
 
@@ -120,12 +121,15 @@ def sgd_pass(
                 for j in range(n_labels):
                     tables.start[j] += boundary_rate[0, j] * node[place, j]
                     tables.end[j] += boundary_rate[1, j] * node[place + n_steps - 1, j]
-        scatter_matrix(columns, node, index, bounds[group.size], rows)
+        if columns is not None:
+            matrix, factors = columns
+            add_transposed_product(matrix, index, bounds[group.size], node, factors, rows)
         for a in range(n_labels):
             for b in range(n_labels):
                 pairwise[a, b] -= rate_now * (transitions[a, b] * pairwise_rate[a, b])
         if scale < 1e-6:
-            weights *= scale
+            for k in range(weights.size):
+                weights[k] *= scale
             scale = 1.0
         step += group.size
     return step, scale, total
