@@ -35,7 +35,7 @@ from seqlab.simd.lanes import (
 MAX_GROUP = 1 << 20
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def fill_lanes(x: Floats, value: float) -> None:
     """Set every entry. A loop, because numba takes seconds to compile the assignment of a slice."""
     for i in range(x.shape[0]):
@@ -43,7 +43,7 @@ def fill_lanes(x: Floats, value: float) -> None:
             x[i, c] = value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def forward_backward_lanes(
     weights: Floats,
     alpha: Floats,
@@ -132,7 +132,7 @@ def forward_backward_lanes(
             add_outer_lanes(alpha, weights, products, n_steps - 1, i, j)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def load_lanes(
     unary: Floats,
     bounds: NDArray[np.int64],
@@ -228,7 +228,7 @@ def group_marginals(
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -> None:
     """Add the transition sums of all lanes to ``transitions`` and clear ``products``."""
     width = exp_pairwise.shape[0]
@@ -241,7 +241,7 @@ def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -
             transitions[i, j] += exp_pairwise[i, j] * total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def group_space(longest: int, unary: Floats) -> Floats:
     """Workspace of `group_marginals` for chains of up to ``longest`` steps, within `MAX_GROUP`."""
     width = unary.shape[1]
