@@ -35,8 +35,8 @@ from seqlab.inference.kernels.forward_backward import (
     PAIR,
     TRANSITIONS,
     forward_backward_block,
+    log_space_block,
 )
-from seqlab.inference.kernels.forward_backward_log import forward_backward_log_one
 from seqlab.inference.kernels.forward_backward_pairs import pair_marginals_block
 from seqlab.inference.kernels.path_scores import score_paths
 from seqlab.inference.kernels.viterbi import max_marginals_block, viterbi_block
@@ -355,23 +355,17 @@ def _forward_backward(
         if want == PAIR and scores.pairwise.ndim == 3:
             pair_marginals_block(chain, first, last, log_z, node, pair)
             return counts
-        wanted = (
+        results = (
+            log_z,
             None if want == LOG_Z else node,
             pair if want == PAIR else None,
             counts if want == TRANSITIONS else None,
         )
         while True:
-            first = forward_backward_block(
-                chain, first, last, weights, want, log_z, *wanted, products
-            )
+            first = forward_backward_block(chain, first, last, weights, want, *results, products)
             if first == last:
                 return counts
-            n_steps = int(scores.offsets[first + 1] - scores.offsets[first])
-            log_z[first] = forward_backward_log_one(
-                chain, first, float(weights[first]) if weights.size else 1.0, want,
-                *np.empty((2, n_steps, n_labels)), *np.empty((2, n_labels)), *wanted,
-            )  # fmt: skip
-            first += 1
+            first = log_space_block(chain, first, last, weights, want, *results)
 
     transitions = np.zeros((n_labels, n_labels))
     for counts in over_blocks(scores, block, n_jobs):

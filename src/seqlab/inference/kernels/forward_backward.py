@@ -52,7 +52,7 @@ from seqlab.inference.kernels.forward_backward_log import LOG_Z as LOG_Z
 from seqlab.inference.kernels.forward_backward_log import NODE as NODE
 from seqlab.inference.kernels.forward_backward_log import PAIR as PAIR
 from seqlab.inference.kernels.forward_backward_log import TRANSITIONS as TRANSITIONS
-from seqlab.inference.kernels.forward_backward_log import clear_rows
+from seqlab.inference.kernels.forward_backward_log import clear_rows, forward_backward_log_one
 from seqlab.inference.scores import ChainArrays, Floats
 
 MAX_RANGE = 300.0  # of the scores; sequences with a larger range are computed in log space
@@ -251,9 +251,9 @@ def forward_backward_block(
 ) -> int:
     """Forward-backward of the sequences ``first <= i < last``, up to the first that needs log space.
 
-    Returns the number of that sequence, or ``last`` if there is none. The caller computes it by
-    `forward_backward_log_one` and calls again for the sequences after it, even if there are none. Such
-    sequences are rare, and calling it here would double the compile time.
+    Returns the number of that sequence, or ``last`` if there is none. The caller continues with
+    `log_space_block`, and then here again, even if no sequence is left. Such sequences are rare, and
+    computing them here would double the compile time.
 
     Parameters
     ----------
@@ -302,17 +302,63 @@ def forward_backward_block(
                 clear_rows(t0, t1, want, node, pair)
         if not exact:
             return i
-        if pair is not None:
-            if is_legal:
-                write_pairs(chain, i, space, pair)
+        if pair is not None and is_legal:
+            write_pairs(chain, i, space, pair)
         if transitions is not None:
             if is_legal and stride == 1:
                 add_pairs(chain, i, space, scale, transitions)
             elif is_legal:
                 add_outer_products(alpha, weights, t1 - t0, scale, products)
-    if transitions is not None:
-        if stride == 0:
-            for i in range(transitions.shape[0]):
-                for j in range(transitions.shape[1]):
-                    transitions[i, j] += exp_pairwise[i, j] * products[i, j]
+    if transitions is not None and stride == 0:
+        for i in range(transitions.shape[0]):
+            for j in range(transitions.shape[1]):
+                transitions[i, j] += exp_pairwise[i, j] * products[i, j]
     return last
+
+
+@njit(nogil=True, cache=True)
+def has_large_range(chain: ChainArrays, i: int) -> bool:
+    """Whether a row of sequence ``i`` has too large a range, so that the scaled form is never exact."""
+    unary, _, _, start, end, offsets = chain
+    t0, t1 = offsets[i], offsets[i + 1]
+    for t in range(t0, t1):
+        high, low = -np.inf, np.inf
+        for j in range(unary.shape[1]):
+            value = unary[t, j]
+            value += start[j] if t == t0 else 0.0
+            value += end[j] if t == t1 - 1 else 0.0
+            high = max(high, value)
+            low = min(low, value) if value > -np.inf else low
+        if high - low > MAX_RANGE:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def log_space_block(
+    chain: ChainArrays,
+    first: int,
+    last: int,
+    sequence_weights: Floats,
+    want: int,
+    log_z: Floats,
+    node: Floats | None,
+    pair: Floats | None,
+    transitions: Floats | None,
+) -> int:
+    """Sequence ``first`` in log space, and those after it that have a large range; returns the next one.
+
+    The arguments are those of `forward_backward_block`.
+    """
+    n_labels, offsets = chain[0].shape[1], chain[5]
+    beta, workspace = np.empty(n_labels), np.empty(n_labels)
+    i = first
+    while i == first or (i < last and has_large_range(chain, i)):
+        n_steps = offsets[i + 1] - offsets[i]
+        rows, alpha = np.empty((n_steps, n_labels)), np.empty((n_steps, n_labels))
+        scale = sequence_weights[i] if sequence_weights.size > 0 else 1.0
+        log_z[i] = forward_backward_log_one(
+            chain, i, scale, want, rows, alpha, beta, workspace, node, pair, transitions
+        )
+        i += 1
+    return i

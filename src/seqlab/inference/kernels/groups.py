@@ -86,9 +86,9 @@ def forward_backward_lanes(
         Receives log Z without the maxima that were divided out.
     """
     width = exp_pairwise.shape[0]
-    scale = np.ones(LANES)
+    scale = np.empty(LANES)
     for c in range(LANES):
-        log_z[c] = 0.0
+        scale[c], log_z[c] = 1.0, 0.0
     for t in range(n_steps):
         row = alpha[t]
         if t == 0:
@@ -200,10 +200,11 @@ def group_marginals(
     log_z : array of shape (LANES,)
     """
     width = unary.shape[1]
-    lengths = np.zeros(LANES, dtype=np.int64)
-    shifts = np.zeros(LANES)
-    beta = np.empty((width, LANES))
-    lane = np.empty((2, LANES))
+    # Not `np.zeros`, which numba compiles again for each kind of array.
+    lengths, shifts = np.empty(LANES, dtype=np.int64), np.empty(LANES)
+    beta, lane = np.empty((width, LANES)), np.empty((2, LANES))
+    for c in range(LANES):
+        lengths[c], shifts[c] = 0, 0.0
     # Not a literal 0, for which numba would compile `load_lanes` once more.
     n_steps: int = np.int64(0)  # type: ignore[assignment]
     for c in range(n_chains):
