@@ -94,9 +94,7 @@ class MixedRows:
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
         in_matrix = choose_matrix_columns(X)
-        plan, row, self.n_dense = kernels.feature_plan(
-            counts, starts, min_dense(n_labels), in_matrix
-        )
+        plan, row, self.n_dense = _feature_plan(counts, starts, min_dense(n_labels), in_matrix)
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
@@ -228,6 +226,24 @@ def choose_matrix_columns(X: Any) -> NDArray[np.bool_]:
 def min_dense(n_labels: int) -> float:
     """Return the number of labels at or above which a feature gets a dense row."""
     return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
+
+
+def _feature_plan(
+    counts: NDArray[Any], starts: NDArray[Any], min_dense: float, in_matrix: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return how each feature is stored, as one number per feature, its dense row, and the number of rows.
+
+    The number is ``-1 - row`` for a dense feature, else ``first weight << 16 | number of weights``, which is
+    0 for a column of the matrix. The first rows are those of the matrix; a feature without a row has -1.
+    """
+    is_dense = ~in_matrix & (counts >= min_dense)
+    order = np.concatenate([np.flatnonzero(in_matrix), np.flatnonzero(is_dense)])
+    row = np.full(counts.size, -1, dtype=np.int64)
+    row[order] = np.arange(order.size)
+    plan = starts[:-1].astype(np.int64) << 16 | counts
+    plan[in_matrix] = 0
+    plan[is_dense] = -1 - row[is_dense]
+    return plan, row, order.size
 
 
 def _take_columns(X: Any, chosen: NDArray[np.bool_]) -> Floats:

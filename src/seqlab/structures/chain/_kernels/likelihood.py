@@ -82,10 +82,10 @@ def likelihood_slot(
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
-    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``tables`` and ``sums``
-    are `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the gradient: every
-    marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the
-    sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
+    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``tables`` and
+    ``sums`` are `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the
+    gradient: every marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts;
+    ``out_labels`` receives the sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
     their squares for the curvature. ``sequence_weights`` may have size 0. ``runs`` is the
     `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted (but not their
     curvature: the difference may be negative). For ``columns`` or ``runs`` None, numba compiles a kernel
@@ -96,9 +96,10 @@ def likelihood_slot(
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
-        for i in order[g : g + LANES]:
-            n_steps += offsets[i + 1] - offsets[i]
-            longest = max(longest, offsets[i + 1] - offsets[i])
+        for k in range(g, min(g + LANES, order.size)):
+            length = offsets[order[k] + 1] - offsets[order[k]]
+            n_steps += length
+            longest = max(longest, length)
         n_rows = max(n_rows, n_steps)
     unary = np.zeros((n_rows + 1, width))
     node = np.empty((n_rows, width))
@@ -110,7 +111,9 @@ def likelihood_slot(
         for b in range(n_labels):
             labels_only[a, b] = tables.pairwise[0, a, b]
     pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
-    bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    bounds, lane_weights = np.empty(LANES + 1, dtype=np.int64), np.empty(LANES)
+    for c in range(LANES):
+        lane_weights[c] = 1.0
     index = np.empty(n_rows, dtype=np.int64)
     group_log_z = np.empty(LANES)
     is_exact = True
@@ -131,8 +134,8 @@ def likelihood_slot(
             lane_weights, space, products, node, group_log_z,
         )  # fmt: skip
         if not done:
-            for i in group:
-                skipped[i] = True
+            for c in range(group.size):
+                skipped[group[c]] = True
             n_skipped += group.size
             continue
         for c in range(group.size):

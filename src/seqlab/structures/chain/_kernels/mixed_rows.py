@@ -27,32 +27,6 @@ from seqlab.simd.row_sums import add_to_rows, sum_rows
 
 
 @njit(nogil=True, cache=True)
-def feature_plan(counts, starts, min_dense, in_matrix):
-    """Return how each feature is stored, as one number per feature, its dense row, and the number of rows.
-
-    The number is ``-1 - row`` for a dense feature, else ``first weight << 16 | number of weights``, which is
-    0 for a column of the matrix. The first rows are those of the matrix; a feature without a row has -1.
-    """
-    plan = np.zeros(counts.size, dtype=np.int64)
-    row = np.full(counts.size, -1, dtype=np.int64)
-    n_dense = 0
-    for f in range(counts.size):
-        if in_matrix[f]:
-            row[f] = n_dense
-            n_dense += 1
-    for f in range(counts.size):
-        if in_matrix[f]:
-            continue
-        if counts[f] >= min_dense:
-            row[f] = n_dense
-            plan[f] = -1 - n_dense
-            n_dense += 1
-        else:
-            plan[f] = np.int64(starts[f]) << 16 | counts[f]
-    return plan, row, n_dense
-
-
-@njit(nogil=True, cache=True)
 def count_split(indptr, indices, plan, first, last, n_dense, n_pairs):
     """Count the dense features and the pairs of each of the rows ``first:last``."""
     for t in range(first, last):

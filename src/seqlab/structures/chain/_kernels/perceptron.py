@@ -67,9 +67,9 @@ def perceptron_pass(
 ):  # fmt: skip
     """Run one pass over the data, updating weights and sums in place.
 
-    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``now`` and ``sums`` are
-    `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights. ``beam_width`` 0 means
-    exact. ``tie_state`` is the state of the generator that breaks ties, or empty (ties go to the lowest
+    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``now`` and
+    ``sums`` are `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights.
+    ``beam_width`` 0 means exact. ``tie_state`` is the state of the generator that breaks ties, or empty (ties go to the lowest
     label). ``predicted`` (n_steps,) receives the decoded labels, ``updated`` (n_sequences,) which sequences
     changed the weights. Returns the number of wrong labels and the number of visits so far.
     """

@@ -9,6 +9,8 @@ learning rates; the caller shrinks them at intervals, and clears entries of dens
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -48,9 +50,10 @@ def sgd_pass(
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
-        for i in order[g : g + LANES]:
-            n_steps += offsets[i + 1] - offsets[i]
-            longest = max(longest, offsets[i + 1] - offsets[i])
+        for k in range(g, min(g + LANES, order.size)):
+            length = offsets[order[k] + 1] - offsets[order[k]]
+            n_steps += length
+            longest = max(longest, length)
         n_rows = max(n_rows, n_steps)
     unary = np.zeros((n_rows + 1, width))
     node = np.empty((n_rows, width))
@@ -58,7 +61,9 @@ def sgd_pass(
     exp_pairwise = np.zeros((width, width))
     exp_transposed = np.zeros((width, width))
     transitions, labels_only = np.zeros((width, width)), np.empty((n_labels, n_labels))
-    bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    bounds, lane_weights = np.empty(LANES + 1, dtype=np.int64), np.empty(LANES)
+    for c in range(LANES):
+        lane_weights[c] = 1.0
     index = np.empty(n_rows, dtype=np.int64)
     log_z, gold = np.empty(LANES), np.empty(LANES)
     total, is_exact = 0.0, True
@@ -99,7 +104,7 @@ def sgd_pass(
                 )  # fmt: skip
         for c in range(group.size):
             total += lane_weights[c] * (log_z[c] - gold[c])
-        if not np.isfinite(total):
+        if not math.isfinite(total):
             return step, scale, total
         rate_now = rate / (1.0 + decay * rate * step)
         scale *= (1.0 - rate_now * decay) ** group.size
