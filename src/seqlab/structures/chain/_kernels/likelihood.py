@@ -85,12 +85,12 @@ def likelihood_slot(
     ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``tables`` and
     ``sums`` are `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the
     gradient: every marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts;
-    ``out_labels`` receives the sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
-    their squares for the curvature. ``sequence_weights`` may have size 0. ``runs`` is the
-    `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted (but not their
-    curvature: the difference may be negative). For ``columns`` or ``runs`` None, numba compiles a kernel
-    without matrix products or hidden labels. Chains that
-    `group_marginals` cannot compute are marked in ``skipped``; returns their number.
+    ``out_labels`` receives the sums over all steps). ``factors`` is ``steps`` with the feature values for
+    the sums: those of the data, or their squares for the curvature. ``sequence_weights`` may have size 0.
+    ``runs`` is the `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted
+    (but not their curvature: the difference may be negative). For ``columns`` or ``runs`` None, numba
+    compiles a kernel without matrix products or hidden labels. Chains that `group_marginals` cannot compute
+    are marked in ``skipped``; returns their number.
     """
     width, n_skipped = tables.dense.shape[1], 0
     longest, n_rows = 0, 0

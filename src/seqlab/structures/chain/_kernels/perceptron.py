@@ -69,9 +69,10 @@ def perceptron_pass(
 
     ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``now`` and
     ``sums`` are `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights.
-    ``beam_width`` 0 means exact. ``tie_state`` is the state of the generator that breaks ties, or empty (ties go to the lowest
-    label). ``predicted`` (n_steps,) receives the decoded labels, ``updated`` (n_sequences,) which sequences
-    changed the weights. Returns the number of wrong labels and the number of visits so far.
+    ``beam_width`` 0 means exact. ``tie_state`` is the state of the generator that breaks ties, or empty
+    (ties go to the lowest label). ``predicted`` (n_steps,) receives the decoded labels, ``updated``
+    (n_sequences,) which sequences changed the weights. Returns the number of wrong labels and the number of
+    visits so far.
     """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     rows, state, pairwise3, start, end = now
