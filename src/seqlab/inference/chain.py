@@ -35,6 +35,7 @@ from seqlab.inference.kernels.forward_backward import (
     PAIR,
     TRANSITIONS,
     forward_backward_block,
+    log_space_block,
 )
 from seqlab.inference.kernels.forward_backward_pairs import pair_marginals_block
 from seqlab.inference.kernels.path_scores import score_paths
@@ -347,14 +348,24 @@ def _forward_backward(
     pair = np.empty((scores.n_steps if want == PAIR else 0, n_labels, n_labels))
     if weights is None:
         weights = np.empty(0)
+    width = int(padded_width(n_labels))
 
     def block(chain: ChainArrays, first: int, last: int) -> Floats:
-        counts = np.zeros((n_labels, n_labels))
+        counts, products = np.zeros((n_labels, n_labels)), np.zeros((width, width))
         if want == PAIR and scores.pairwise.ndim == 3:
             pair_marginals_block(chain, first, last, log_z, node, pair)
-        else:
-            forward_backward_block(chain, first, last, weights, want, log_z, node, pair, counts)
-        return counts
+            return counts
+        results = (
+            log_z,
+            None if want == LOG_Z else node,
+            pair if want == PAIR else None,
+            counts if want == TRANSITIONS else None,
+        )
+        while True:
+            first = forward_backward_block(chain, first, last, weights, want, *results, products)
+            if first == last:
+                return counts
+            first = log_space_block(chain, first, last, weights, want, *results)
 
     transitions = np.zeros((n_labels, n_labels))
     for counts in over_blocks(scores, block, n_jobs):

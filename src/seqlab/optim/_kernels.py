@@ -37,16 +37,17 @@ def store_pair(
     step k . new change, new step . change k, change k . new change in the metric ``inverse``, step k . new
     step, and change k . new change. ``begin`` is a multiple of `BLOCK`.
     """
-    memory = used.size
+    memory, products = used.size, np.empty(BLOCK)
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
         block = pairs[first // BLOCK]
         size = last - first
+        scaled = products[:size]
         step, change = block[place, :size], block[memory + place, :size]
         for i in range(size):
             step[i] = w_new[first + i] - w[first + i]
             change[i] = gradient_new[first + i] - gradient[first + i]
-        scaled = change * inverse[first:last] if inverse.size > 0 else change.copy()
+            scaled[i] = change[i] * (inverse[first + i] if inverse.size > 0 else 1.0)
         for k in range(memory):
             if used[k]:
                 out[0, k] += dot(block[k, :size], change)
@@ -70,13 +71,14 @@ def history_dots(
 
     ``out[0, k]`` receives step k . gradient, ``out[1, k]`` change k . gradient in the metric ``inverse``.
     """
-    memory = used.size
+    memory, products = used.size, np.empty(BLOCK)
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
         block = pairs[first // BLOCK]
         size = last - first
-        part = gradient[first:last]
-        scaled = part * inverse[first:last] if inverse.size > 0 else part.copy()
+        part, scaled = gradient[first:last], products[:size]
+        for i in range(size):
+            scaled[i] = part[i] * (inverse[first + i] if inverse.size > 0 else 1.0)
         for k in range(memory):
             if used[k]:
                 out[0, k] += dot(block[k, :size], part)

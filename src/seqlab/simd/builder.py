@@ -16,6 +16,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
 
+import seqlab.simd.compiling  # noqa: F401  (every compiled module imports this one)
+
 # An intrinsic is called without the typing context it is declared with, which type checkers accept of `Any`.
 intrinsic: Callable[[Any], Any] = _intrinsic
 

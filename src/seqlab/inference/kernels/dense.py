@@ -80,12 +80,12 @@ def finite_bounds(row: Floats) -> tuple[float, float]:
     return high, low
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _lower(low: float, value: float) -> float:
     return value if (value < low and value > -np.inf) else low
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def exp_shifted(row: Floats, shift: float, out: Floats) -> None:
     """``out[j] = exp(row[j] - shift)``; no entry may be above ``shift``. The padding is not changed."""
     for j in range(row.shape[0]):
@@ -103,7 +103,7 @@ def exp_matrix(matrix: Floats, out: Floats, out_transposed: Floats) -> tuple[flo
     return high, high - low
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def longest(offsets: NDArray[np.int64], first: int, last: int) -> int:
     """Length of the longest sequence of a block."""
     n = 0

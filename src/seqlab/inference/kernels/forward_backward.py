@@ -48,14 +48,11 @@ from seqlab.inference.kernels.dense import (
     padded_width,
     vector_matrix,
 )
-from seqlab.inference.kernels.forward_backward_log import (
-    LOG_Z,
-    PAIR,
-    TRANSITIONS,
-    clear_rows,
-    forward_backward_log_one,
-)
+from seqlab.inference.kernels.forward_backward_log import LOG_Z as LOG_Z
 from seqlab.inference.kernels.forward_backward_log import NODE as NODE
+from seqlab.inference.kernels.forward_backward_log import PAIR as PAIR
+from seqlab.inference.kernels.forward_backward_log import TRANSITIONS as TRANSITIONS
+from seqlab.inference.kernels.forward_backward_log import clear_rows, forward_backward_log_one
 from seqlab.inference.scores import ChainArrays, Floats
 
 MAX_RANGE = 300.0  # of the scores; sequences with a larger range are computed in log space
@@ -67,7 +64,7 @@ TINY = 1e-150  # smallest positive number that a scaled row may hold
 Space: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def make_space(chain: ChainArrays, first: int, last: int) -> Space:
     """Allocate the workspace for the sequences ``first <= i < last``, filled with zeros."""
     width, n_rows = padded_width(chain[0].shape[1]), longest(chain[5], first, last)
@@ -102,7 +99,7 @@ def load_rows(chain: ChainArrays, i: int, space: Space) -> tuple[float, float]:
     return shift, spread
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def normalise(row: Floats, weight: Floats) -> float:
     """Multiply ``row`` by ``weight`` and divide it by its sum, which is returned.
 
@@ -205,7 +202,7 @@ def backward_one(chain: ChainArrays, sequence: int, space: Space, node: Floats) 
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def write_pairs(chain: ChainArrays, sequence: int, space: Space, out: Floats) -> None:
     """Write the pair marginals of one sequence, from the factors computed by `backward_one`."""
     _, pairwise3, stride, _, _, offsets = chain
@@ -224,7 +221,7 @@ def write_pairs(chain: ChainArrays, sequence: int, space: Space, out: Floats) ->
                 out[t0 + t, i, j] = a * exp_pairwise[i, j] * weights[t, j]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def add_pairs(chain: ChainArrays, sequence: int, space: Space, scale: float, out: Floats) -> None:
     """Add ``scale`` times the summed pair marginals of one sequence to ``out``, for scores per step."""
     _, pairwise3, _, _, _, offsets = chain
@@ -247,11 +244,16 @@ def forward_backward_block(
     sequence_weights: Floats,
     want: int,
     log_z: Floats,
-    node: Floats,
-    pair: Floats,
-    transitions: Floats,
-) -> None:
-    """Forward-backward of the sequences ``first <= i < last``.
+    node: Floats | None,
+    pair: Floats | None,
+    transitions: Floats | None,
+    products: Floats,
+) -> int:
+    """Forward-backward of the sequences ``first <= i < last``, up to the first that needs log space.
+
+    Returns the number of that sequence, or ``last`` if there is none. The caller continues with
+    `log_space_block`, and then here again, even if no sequence is left. Such sequences are rare, and
+    computing them here would double the compile time.
 
     Parameters
     ----------
@@ -260,7 +262,8 @@ def forward_backward_block(
         Weight of each sequence in ``transitions``; size 0 means all 1. Nothing else is weighted.
     want : int
         `LOG_Z`, `NODE` (adds ``node``), `PAIR` (adds ``node`` and ``pair``) or `TRANSITIONS` (adds
-        ``node`` and ``transitions``).
+        ``node`` and ``transitions``). Results that are not wanted must be None, for which numba compiles
+        a kernel without them.
     log_z : array of shape (n_sequences,)
         Entries of the block are set: ``-inf`` if no labeling is legal (the rows of ``node`` and ``pair``
         are then zero and nothing is added to ``transitions``), NaN if a score is NaN or ``+inf``.
@@ -270,12 +273,12 @@ def forward_backward_block(
         Rows of the block are set; zero at each sequence's first step.
     transitions : array of shape (n_labels, n_labels)
         The weighted sums of the pair marginals are *added*.
+    products : array of shape (width, width), the padded number of labels
+        Sums between the calls for one block; zeros at the first.
     """
-    unary, pairwise3, stride, _, _, offsets = chain
-    n_labels = unary.shape[1]
+    _, pairwise3, stride, _, _, offsets = chain
     space = make_space(chain, first, last)
-    weights, alpha, exp_pairwise, exp_transposed, beta, workspace = space
-    products = np.zeros_like(exp_pairwise)
+    weights, alpha, exp_pairwise, exp_transposed, _, _ = space
     pair_shift, pair_spread = 0.0, 0.0
     if stride == 0:
         pair_shift, pair_spread = exp_matrix(pairwise3[0], exp_pairwise, exp_transposed)
@@ -291,23 +294,71 @@ def forward_backward_block(
             log_z[i] = forward_one(chain, i, space, spread)
             log_z[i] += shift + pair_shift * (t1 - t0 - 1)
             exact = not math.isnan(log_z[i])
-        if exact and want != LOG_Z and log_z[i] > -np.inf:
-            exact = backward_one(chain, i, space, node)
+        is_legal = log_z[i] > -np.inf
+        if node is not None:
+            if exact and is_legal:
+                exact = backward_one(chain, i, space, node)
+            if exact and not is_legal:
+                clear_rows(t0, t1, want, node, pair)
         if not exact:
-            log_z[i] = forward_backward_log_one(
-                chain, i, scale, want, weights, alpha, beta, workspace, node, pair, transitions
-            )
-        elif want == LOG_Z:
-            continue
-        elif log_z[i] == -np.inf:
-            clear_rows(t0, t1, want, node, pair)
-        elif want == PAIR:
+            return i
+        if pair is not None and is_legal:
             write_pairs(chain, i, space, pair)
-        elif want == TRANSITIONS and stride == 1:
-            add_pairs(chain, i, space, scale, transitions)
-        elif want == TRANSITIONS:
-            add_outer_products(alpha, weights, t1 - t0, scale, products)
-    if want == TRANSITIONS and stride == 0:
-        for i in range(n_labels):
-            for j in range(n_labels):
+        if transitions is not None:
+            if is_legal and stride == 1:
+                add_pairs(chain, i, space, scale, transitions)
+            elif is_legal:
+                add_outer_products(alpha, weights, t1 - t0, scale, products)
+    if transitions is not None and stride == 0:
+        for i in range(transitions.shape[0]):
+            for j in range(transitions.shape[1]):
                 transitions[i, j] += exp_pairwise[i, j] * products[i, j]
+    return last
+
+
+@njit(nogil=True, cache=True)
+def has_large_range(chain: ChainArrays, i: int) -> bool:
+    """Whether a row of sequence ``i`` has too large a range, so that the scaled form is never exact."""
+    unary, _, _, start, end, offsets = chain
+    t0, t1 = offsets[i], offsets[i + 1]
+    for t in range(t0, t1):
+        high, low = -np.inf, np.inf
+        for j in range(unary.shape[1]):
+            value = unary[t, j]
+            value += start[j] if t == t0 else 0.0
+            value += end[j] if t == t1 - 1 else 0.0
+            high = max(high, value)
+            low = min(low, value) if value > -np.inf else low
+        if high - low > MAX_RANGE:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def log_space_block(
+    chain: ChainArrays,
+    first: int,
+    last: int,
+    sequence_weights: Floats,
+    want: int,
+    log_z: Floats,
+    node: Floats | None,
+    pair: Floats | None,
+    transitions: Floats | None,
+) -> int:
+    """Sequence ``first`` in log space, and those after it that have a large range; returns the next one.
+
+    The arguments are those of `forward_backward_block`.
+    """
+    n_labels, offsets = chain[0].shape[1], chain[5]
+    beta, workspace = np.empty(n_labels), np.empty(n_labels)
+    i = first
+    while i == first or (i < last and has_large_range(chain, i)):
+        n_steps = offsets[i + 1] - offsets[i]
+        rows, alpha = np.empty((n_steps, n_labels)), np.empty((n_steps, n_labels))
+        scale = sequence_weights[i] if sequence_weights.size > 0 else 1.0
+        log_z[i] = forward_backward_log_one(
+            chain, i, scale, want, rows, alpha, beta, workspace, node, pair, transitions
+        )
+        i += 1
+    return i

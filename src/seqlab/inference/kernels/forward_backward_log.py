@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from seqlab.inference.scores import ChainArrays, Floats
 from seqlab.simd.exponential import exp_nonpositive
 
-# What forward-backward computes besides log_z. Arrays of results that are not computed may have size 0.
+# What forward-backward computes besides log_z. Arrays of results that are not computed may have size 0 or be
+# None, for which numba compiles less code.
 LOG_Z = 0
 NODE = 1
 PAIR = 2  # nodes and pairs
@@ -90,15 +91,15 @@ def step_backward(right: Floats, pairwise: Floats, workspace: Floats, out: Float
 
 
 @njit(nogil=True, cache=True)
-def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats) -> None:
+def clear_rows(t0: int, t1: int, want: int, node: Floats, pair: Floats | None) -> None:
     """Set the marginals of a sequence to zero."""
     # Loops, not slices: numba takes seconds to compile the assignment of a slice.
     n_labels = node.shape[1]
     for t in range(t0, t1):
         for i in range(n_labels):
             node[t, i] = 0.0
-            if want == PAIR:
-                for j in range(n_labels):
+            if pair is not None:
+                for j in range(n_labels if want == PAIR else 0):
                     pair[t, i, j] = 0.0
 
 
@@ -112,9 +113,9 @@ def forward_backward_log_one(
     alpha: Floats,
     beta: Floats,
     workspace: Floats,
-    node: Floats,
-    pair: Floats,
-    transitions: Floats,
+    node: Floats | None,
+    pair: Floats | None,
+    transitions: Floats | None,
 ) -> float:
     """`forward_backward_block` of one sequence; returns log Z.
 
@@ -143,7 +144,7 @@ def forward_backward_log_one(
         log_z += subtract_max(alpha[t], n_labels)
     last_sum = log_sum_exp(alpha[n_steps - 1], n_labels)
     log_z += last_sum
-    if want == LOG_Z:
+    if node is None or want == LOG_Z:
         return log_z
     if not math.isfinite(log_z):
         clear_rows(t0, t1, want, node, pair)
@@ -162,20 +163,20 @@ def forward_backward_log_one(
         local = log_sum_exp(workspace, n_labels)  # the same constant for nodes and pairs
         for i in range(n_labels):
             node[t0 + t - 1, i] = exp_nonpositive(workspace[i] - local)
-        if want == PAIR:
-            for i in range(n_labels):
+        if pair is not None:
+            for i in range(n_labels if want == PAIR else 0):
                 for j in range(n_labels):
                     pair[t0 + t, i, j] = exp_nonpositive(
                         left[i] + pairwise[i, j] + right[j] - local
                     )
-        if want == TRANSITIONS:
-            for i in range(n_labels):
+        if transitions is not None:
+            for i in range(n_labels if want == TRANSITIONS else 0):
                 for j in range(n_labels):
                     transitions[i, j] += scale * exp_nonpositive(
                         left[i] + pairwise[i, j] + right[j] - local
                     )
-    if want == PAIR:
-        for i in range(n_labels):
+    if pair is not None:
+        for i in range(n_labels if want == PAIR else 0):
             for j in range(n_labels):
                 pair[t0, i, j] = 0.0
     return log_z

@@ -112,7 +112,7 @@ def pair_marginals_block(
     """Do the same as `forward_backward_block` with `PAIR`, for pairwise scores per step."""
     space = make_space(chain, first, last)
     weights, alpha, _, _, beta, workspace = space
-    offsets, transitions = chain[5], np.zeros((0, 0))
+    offsets = chain[5]
     for i in range(first, last):
         if offsets[i] == offsets[i + 1]:
             log_z[i] = 0.0
@@ -120,7 +120,7 @@ def pair_marginals_block(
         log_z[i] = pairs_one(chain, i, space, node, pair)
         if math.isnan(log_z[i]):
             log_z[i] = forward_backward_log_one(
-                chain, i, 1.0, PAIR, weights, alpha, beta, workspace, node, pair, transitions
+                chain, i, 1.0, PAIR, weights, alpha, beta, workspace, node, pair, None
             )
         elif log_z[i] == -np.inf:
             clear_rows(offsets[i], offsets[i + 1], PAIR, node, pair)

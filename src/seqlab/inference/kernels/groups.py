@@ -35,7 +35,7 @@ from seqlab.simd.lanes import (
 MAX_GROUP = 1 << 20
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def fill_lanes(x: Floats, value: float) -> None:
     """Set every entry. A loop, because numba takes seconds to compile the assignment of a slice."""
     for i in range(x.shape[0]):
@@ -43,7 +43,7 @@ def fill_lanes(x: Floats, value: float) -> None:
             x[i, c] = value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def forward_backward_lanes(
     weights: Floats,
     alpha: Floats,
@@ -86,9 +86,9 @@ def forward_backward_lanes(
         Receives log Z without the maxima that were divided out.
     """
     width = exp_pairwise.shape[0]
-    scale = np.ones(LANES)
+    scale = np.empty(LANES)
     for c in range(LANES):
-        log_z[c] = 0.0
+        scale[c], log_z[c] = 1.0, 0.0
     for t in range(n_steps):
         row = alpha[t]
         if t == 0:
@@ -132,7 +132,7 @@ def forward_backward_lanes(
             add_outer_lanes(alpha, weights, products, n_steps - 1, i, j)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def load_lanes(
     unary: Floats,
     bounds: NDArray[np.int64],
@@ -200,10 +200,11 @@ def group_marginals(
     log_z : array of shape (LANES,)
     """
     width = unary.shape[1]
-    lengths = np.zeros(LANES, dtype=np.int64)
-    shifts = np.zeros(LANES)
-    beta = np.empty((width, LANES))
-    lane = np.empty((2, LANES))
+    # Not `np.zeros`, which numba compiles again for each kind of array.
+    lengths, shifts = np.empty(LANES, dtype=np.int64), np.empty(LANES)
+    beta, lane = np.empty((width, LANES)), np.empty((2, LANES))
+    for c in range(LANES):
+        lengths[c], shifts[c] = 0, 0.0
     # Not a literal 0, for which numba would compile `load_lanes` once more.
     n_steps: int = np.int64(0)  # type: ignore[assignment]
     for c in range(n_chains):
@@ -228,7 +229,7 @@ def group_marginals(
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -> None:
     """Add the transition sums of all lanes to ``transitions`` and clear ``products``."""
     width = exp_pairwise.shape[0]
@@ -241,7 +242,7 @@ def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -
             transitions[i, j] += exp_pairwise[i, j] * total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def group_space(longest: int, unary: Floats) -> Floats:
     """Workspace of `group_marginals` for chains of up to ``longest`` steps, within `MAX_GROUP`."""
     width = unary.shape[1]

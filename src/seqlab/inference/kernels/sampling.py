@@ -76,8 +76,6 @@ def sample_block(
     n_labels = unary.shape[1]
     space = make_space(chain, first, last)
     weights, alpha, exp_pairwise, exp_transposed, beta, workspace = space
-    unused = np.zeros((0, n_labels))
-    unused3 = np.zeros((0, n_labels, n_labels))
     pair_spread = 0.0
     if stride == 0:
         _, pair_spread = exp_matrix(pairwise3[0], exp_pairwise, exp_transposed)
@@ -93,7 +91,7 @@ def sample_block(
         in_logs = math.isnan(log_z[k])
         if in_logs:
             log_z[k] = forward_backward_log_one(
-                chain, k, 1.0, LOG_Z, weights, alpha, beta, workspace, unused, unused3, unused
+                chain, k, 1.0, LOG_Z, weights, alpha, beta, workspace, None, None, None
             )
         if not math.isfinite(log_z[k]):
             continue

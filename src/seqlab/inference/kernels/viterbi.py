@@ -53,7 +53,7 @@ _ZERO: Any = np.int64(0)
 _ONE: Any = np.int64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def start_suffixes(unary: Floats, end: Floats, t: int, table: Floats, row: int) -> None:
     """Suffixes of the last step only: ``table[row, i] = unary[t, i] + end[i]``."""
     for i in range(unary.shape[1]):
@@ -126,7 +126,7 @@ def backtrack(
         labels[t] = label
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def fill_suffixes(
     unary: Floats, pairwise3: Floats, stride: int, end: Floats, t0: int, t1: int,
     transposed: Floats, table: Floats,

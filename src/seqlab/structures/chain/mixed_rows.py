@@ -76,13 +76,16 @@ class MixedRows:
     width : int
         Number of labels, padded for vector loops.
     arrays : RowArrays
-    columns : MatrixColumns
+    columns : MatrixColumns or None
+        None without a matrix, for which numba compiles kernels without matrix products.
     is_unit : bool
         Whether every value of the lists is 1.
     has_only_ones : bool
         Whether every value of the data is 1 or 0.
     n_entries : int
         Number of entries of the lists and of the matrix.
+    n_matrix : int
+        Number of columns of the dense matrix.
     """
 
     def __init__(self, X: Any, pattern: FeaturePattern, *, n_jobs: int | None = None) -> None:
@@ -90,16 +93,15 @@ class MixedRows:
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
         in_matrix = choose_matrix_columns(X)
-        plan, row, self.n_dense = kernels.feature_plan(
-            counts, starts, min_dense(n_labels), in_matrix
-        )
+        plan, row, self.n_dense = _feature_plan(counts, starts, min_dense(n_labels), in_matrix)
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
         self.width = int(padded_width(n_labels))
         self.n_jobs = n_jobs
         self._cuts = np.linspace(0, X.shape[0], N_PARTS + 1).astype(np.int64)
         matrix = _take_columns(X, in_matrix)
-        self.columns = MatrixColumns(matrix, np.ones(matrix.shape[1]))
+        self.n_matrix = matrix.shape[1]
+        self.columns = MatrixColumns(matrix, np.ones(self.n_matrix)) if self.n_matrix else None
         self.arrays = self._split(X, plan, columns, in_matrix)
         self.has_only_ones = self.is_unit and has_only_ones(matrix)
         self.n_entries = matrix.size + self.arrays.dense_row.size + self.arrays.pair_weight.size
@@ -108,11 +110,6 @@ class MixedRows:
         self.dense_param = np.flatnonzero(np.repeat(is_dense, counts))
         row_of_weight = np.repeat(row[is_dense], counts[is_dense])
         self.dense_place = row_of_weight * self.width + columns[self.dense_param]
-
-    @property
-    def n_matrix(self) -> int:
-        """Number of columns of the dense matrix."""
-        return int(self.columns.matrix.shape[1])
 
     def _split(
         self,
@@ -169,9 +166,10 @@ class MixedRows:
 
     def row_squares(self) -> Floats:
         """Return the sum of the squares of the feature of each dense row, shape (n_dense,)."""
-        arrays, matrix = self.arrays, self.columns.matrix
-        sums = np.zeros(self.n_dense)
-        sums[: self.n_matrix] = sum_squares(matrix, np.ones(matrix.shape[0]))
+        arrays, sums = self.arrays, np.zeros(self.n_dense)
+        if self.columns is not None:
+            matrix = self.columns.matrix
+            sums[: self.n_matrix] = sum_squares(matrix, np.ones(matrix.shape[0]))
         kernels.add_row_squares(arrays.dense_row, arrays.dense_value, sums)
         return sums
 
@@ -188,7 +186,7 @@ class MixedRows:
         def add(first: int, last: int) -> Floats:
             rows, weights = self.new_rows(), np.zeros(self.n_weights)
             kernels.add_gold(self.arrays, codes, step_weights, first, last, rows, weights)
-            if self.n_matrix:
+            if self.columns is not None:
                 by_label = np.zeros((self.n_labels, self.n_matrix))
                 add_labelled(self.columns.matrix, codes, step_weights, first, last, by_label)
                 rows[: self.n_matrix, : self.n_labels] = by_label.T
@@ -221,6 +219,24 @@ def choose_matrix_columns(X: Any) -> NDArray[np.bool_]:
 def min_dense(n_labels: int) -> float:
     """Return the number of labels at or above which a feature gets a dense row."""
     return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
+
+
+def _feature_plan(
+    counts: NDArray[Any], starts: NDArray[Any], min_dense: float, in_matrix: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return how each feature is stored, as one number per feature, its dense row, and the number of rows.
+
+    The number is ``-1 - row`` for a dense feature, else ``first weight << 16 | number of weights``, which is
+    0 for a column of the matrix. The first rows are those of the matrix; a feature without a row has -1.
+    """
+    is_dense = ~in_matrix & (counts >= min_dense)
+    order = np.concatenate([np.flatnonzero(in_matrix), np.flatnonzero(is_dense)])
+    row = np.full(counts.size, -1, dtype=np.int64)
+    row[order] = np.arange(order.size)
+    plan = starts[:-1].astype(np.int64) << 16 | counts
+    plan[in_matrix] = 0
+    plan[is_dense] = -1 - row[is_dense]
+    return plan, row, order.size
 
 
 def _take_columns(X: Any, chosen: NDArray[np.bool_]) -> Floats:

@@ -69,12 +69,14 @@ class FeaturePattern:
             features, columns = np.nonzero(max(min_count, 1) <= counts.T)
             starts = np.searchsorted(features, np.arange(X.shape[1] + 1)).astype(np.int32)
             return cls(X.shape[1], n_columns, starts, columns.astype(np.int32))
-        arrays = X.indptr, X.indices, X.data, rows, codes, X.shape[1], n_columns
+        arrays, n_features = (X.indptr, X.indices, X.data, rows, codes), X.shape[1]
         if min_count <= 1 and n_columns <= MAX_BITS:
-            starts, columns = kernels.seen_pairs(*arrays)
+            seen = np.zeros(n_features * ((n_columns + 63) // 64), dtype=np.uint64)
+            starts = np.empty(n_features + 1, dtype=np.int32)
+            columns = kernels.seen_pairs(*arrays, seen, starts)
         else:
-            starts, columns = kernels.observed_pairs(*arrays, min_count)
-        return cls(X.shape[1], n_columns, starts, columns)
+            starts, columns = kernels.observed_pairs(*arrays, n_features, n_columns, min_count)
+        return cls(n_features, n_columns, starts, columns)
 
     @classmethod
     def with_value_sums(

@@ -99,7 +99,9 @@ class ChainStochasticPasses:
 
         self._row_share = share(rows.row_squares())
         self._scaled_rows = rows.scaled_arrays(self._row_share)
-        self._columns = rows.columns._replace(factors=self._row_share[: rows.n_matrix])
+        self._columns = rows.columns
+        if rows.columns is not None:
+            self._columns = rows.columns._replace(factors=self._row_share[: rows.n_matrix])
         pairs = label_pairs(self._codes, self._offsets, n_labels)
         seen = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
         shares = share(seen.reshape(n_labels, n_labels).astype(np.float64))

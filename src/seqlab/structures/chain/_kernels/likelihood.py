@@ -17,6 +17,7 @@ from numba import njit
 
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.simd.dense_products import add_product, add_transposed_product
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.dense_matrix import add_squares
 from seqlab.structures.chain._kernels.hidden_runs import (
@@ -25,12 +26,7 @@ from seqlab.structures.chain._kernels.hidden_runs import (
     run_space,
     subtract_runs,
 )
-from seqlab.structures.chain._kernels.mixed_rows import (
-    add_matrix_scores,
-    emit_mixed,
-    scatter_matrix,
-    scatter_mixed,
-)
+from seqlab.structures.chain._kernels.mixed_rows import emit_mixed, scatter_mixed
 
 
 @njit(nogil=True, cache=True)
@@ -55,14 +51,15 @@ def load_group(
         for t in range(n_steps):
             index[place + t] = begin + t
         place += n_steps
-    add_matrix_scores(columns, index, place, dense, unary)
+    if columns is not None:
+        add_product(columns.matrix, index, place, dense, unary)
     for c in range(group.size):
         for j in range(n_labels):
             unary[bounds[c], j] += start[j]
             unary[bounds[c + 1] - 1, j] += end[j]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def gold_score(unary, place, pairwise, codes, begin, n_steps):
     """Return the score of the gold labeling of a chain whose scores begin at row ``place``.
 
@@ -85,22 +82,24 @@ def likelihood_slot(
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
-    ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``tables`` and ``sums`` are
-    `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the gradient: every
-    marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts; ``out_labels`` receives the
-    sums over all steps). ``factors`` is ``steps`` with the feature values for the sums: those of the data, or
-    their squares for the curvature. ``sequence_weights`` may have size 0. ``runs`` is the
-    `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted (but not their
-    curvature: the difference may be negative); for None, numba compiles a kernel without them. Chains that
-    `group_marginals` cannot compute are marked in ``skipped``; returns their number.
+    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``tables`` and
+    ``sums`` are `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the
+    gradient: every marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts;
+    ``out_labels`` receives the sums over all steps). ``factors`` is ``steps`` with the feature values for
+    the sums: those of the data, or their squares for the curvature. ``sequence_weights`` may have size 0.
+    ``runs`` is the `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted
+    (but not their curvature: the difference may be negative). For ``columns`` or ``runs`` None, numba
+    compiles a kernel without matrix products or hidden labels. Chains that `group_marginals` cannot compute
+    are marked in ``skipped``; returns their number.
     """
     width, n_skipped = tables.dense.shape[1], 0
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
-        for i in order[g : g + LANES]:
-            n_steps += offsets[i + 1] - offsets[i]
-            longest = max(longest, offsets[i + 1] - offsets[i])
+        for k in range(g, min(g + LANES, order.size)):
+            length = offsets[order[k] + 1] - offsets[order[k]]
+            n_steps += length
+            longest = max(longest, length)
         n_rows = max(n_rows, n_steps)
     unary = np.zeros((n_rows + 1, width))
     node = np.empty((n_rows, width))
@@ -112,7 +111,9 @@ def likelihood_slot(
         for b in range(n_labels):
             labels_only[a, b] = tables.pairwise[0, a, b]
     pair_shift, pair_spread = exp_matrix(labels_only, exp_pairwise, exp_transposed)
-    bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    bounds, lane_weights = np.empty(LANES + 1, dtype=np.int64), np.empty(LANES)
+    for c in range(LANES):
+        lane_weights[c] = 1.0
     index = np.empty(n_rows, dtype=np.int64)
     group_log_z = np.empty(LANES)
     is_exact = True
@@ -133,8 +134,8 @@ def likelihood_slot(
             lane_weights, space, products, node, group_log_z,
         )  # fmt: skip
         if not done:
-            for i in group:
-                skipped[i] = True
+            for c in range(group.size):
+                skipped[group[c]] = True
             n_skipped += group.size
             continue
         for c in range(group.size):
@@ -158,9 +159,13 @@ def likelihood_slot(
             scatter_mixed(
                 factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state, 1.0
             )  # fmt: skip
-        if curvature:
-            add_squares(columns.matrix, index, bounds[group.size], node, sums.dense)
-        else:
-            scatter_matrix(columns, node, index, bounds[group.size], sums.dense)
+        if columns is not None:
+            matrix, factors_of_columns = columns
+            if curvature:
+                add_squares(matrix, index, bounds[group.size], node, sums.dense)
+            else:
+                add_transposed_product(
+                    matrix, index, bounds[group.size], node, factors_of_columns, sums.dense
+                )
     fold_products(products, exp_pairwise, sums.pairwise[0])
     return n_skipped

@@ -1,4 +1,4 @@
-"""Kernels of `MixedRows`: emission and its transpose over dense rows, single weights and a dense matrix.
+"""Kernels of `MixedRows`: emission and its transpose over dense rows and single weights.
 
 ``steps`` is the `RowArrays` of the data.
 
@@ -13,8 +13,8 @@ step, 0.95 per nanosecond, 79 % of what the core reads in a plain loop; scatter 
 Weights of pairs are stored in order of first occurrence, so that those of a sentence are close together; they
 take 0.04 us per step.
 
-Columns of the data that are mostly nonzero, such as embeddings, are in ``matrix``, whose column ``k`` has row
-``k`` of the table of dense rows. Their scores and sums are matrix products, see
+Columns of the data that are mostly nonzero, such as embeddings, are in the matrix of `MatrixColumns`, whose
+column ``k`` has row ``k`` of the table of dense rows. Their scores and sums are matrix products, see
 `seqlab.simd.dense_products`.
 """
 
@@ -23,34 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from seqlab.simd.dense_products import add_product, add_transposed_product
 from seqlab.simd.row_sums import add_to_rows, sum_rows
-
-
-@njit(nogil=True, cache=True)
-def feature_plan(counts, starts, min_dense, in_matrix):
-    """Return how each feature is stored, as one number per feature, its dense row, and the number of rows.
-
-    The number is ``-1 - row`` for a dense feature, else ``first weight << 16 | number of weights``, which is
-    0 for a column of the matrix. The first rows are those of the matrix; a feature without a row has -1.
-    """
-    plan = np.zeros(counts.size, dtype=np.int64)
-    row = np.full(counts.size, -1, dtype=np.int64)
-    n_dense = 0
-    for f in range(counts.size):
-        if in_matrix[f]:
-            row[f] = n_dense
-            n_dense += 1
-    for f in range(counts.size):
-        if in_matrix[f]:
-            continue
-        if counts[f] >= min_dense:
-            row[f] = n_dense
-            plan[f] = -1 - n_dense
-            n_dense += 1
-        else:
-            plan[f] = np.int64(starts[f]) << 16 | counts[f]
-    return plan, row, n_dense
 
 
 @njit(nogil=True, cache=True)
@@ -91,7 +64,7 @@ def fill_split(indptr, indices, data, plan, columns, first, last, steps):
                     q += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def emit_mixed(steps, rows, weights, scale, n_labels, first, last, out):
     """Write the scores of the steps ``first:last`` to ``out[:last - first]``, ``-inf`` to the padding.
 
@@ -157,23 +130,6 @@ def add_gold(steps, codes, step_weights, first, last, rows, weights):
             if pair_column[k] == code:
                 value = pair_value[k] if pair_value.size > 0 else 1.0
                 weights[pair_weight[k]] += weight * value
-
-
-@njit(nogil=True, cache=True)
-def add_matrix_scores(columns, index, n_rows, rows, out):
-    """Add the scores of the matrix columns of the steps ``index[:n_rows]`` to ``out[:n_rows]``.
-
-    ``columns`` is the `MatrixColumns` of the data; their weights are the first of ``rows``.
-    """
-    if columns.matrix.shape[1] > 0:
-        add_product(columns.matrix, index, n_rows, rows, out)
-
-
-@njit(nogil=True, cache=True)
-def scatter_matrix(columns, residual, index, n_rows, rows):
-    """Add ``sum_t x[t, k] * residual[t]`` over the steps ``index[:n_rows]``, times factors, to ``rows``."""
-    if columns.matrix.shape[1] > 0:
-        add_transposed_product(columns.matrix, index, n_rows, residual, columns.factors, rows)
 
 
 @njit(nogil=True, cache=True)

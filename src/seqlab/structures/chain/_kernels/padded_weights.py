@@ -1,4 +1,7 @@
-"""Copies between a parameter vector and padded tables: one call instead of a dozen small NumPy operations."""
+"""Copies between a parameter vector and padded tables: one call instead of a dozen small NumPy operations.
+
+Loops instead of slices: numba compiles the error message of an assignment between slices, for two seconds.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ def load_tables(w, dense_param, dense_place, transition_place, n_labels, boundar
         square[transition_place[k]] = w[at + k]
     if boundary:
         at += transition_place.size
-        start[:n_labels] = w[at : at + n_labels]
-        end[:n_labels] = w[at + n_labels : at + 2 * n_labels]
+        for j in range(n_labels):
+            start[j] = w[at + j]
+            end[j] = w[at + n_labels + j]
 
 
 @njit(nogil=True, cache=True)
@@ -31,5 +35,6 @@ def flush_tables(tables, dense_param, dense_place, transition_place, n_labels, b
         w[at + k] = square[transition_place[k]]
     if boundary:
         at += transition_place.size
-        w[at : at + n_labels] = start[:n_labels]
-        w[at + n_labels : at + 2 * n_labels] = end[:n_labels]
+        for j in range(n_labels):
+            w[at + j] = start[j]
+            w[at + n_labels + j] = end[j]

@@ -103,18 +103,21 @@ def weight_indices(indptr, indices, starts, columns, codes, out):
 
 
 @njit(nogil=True, cache=True)
-def seen_pairs(indptr, indices, data, rows, codes, n_features, n_columns):
-    """Do the same as `observed_pairs` for ``min_count`` 1 and few columns: one bit per pair, one pass."""
-    n_words = (n_columns + 63) // 64
-    seen = np.zeros(n_features * n_words, dtype=np.uint64)
+def seen_pairs(indptr, indices, data, rows, codes, seen, starts):
+    """Do the same as `observed_pairs` for ``min_count`` 1 and few columns: one bit per pair, one pass.
+
+    ``seen`` (n_features * n_words,) are zeros, a bit for each column of a feature. ``starts`` receives the
+    first pair of each feature, and the end of the last; the columns of the pairs are returned.
+    """
+    n_features = starts.size - 1
+    n_words = seen.size // max(n_features, 1)
     for r in range(rows.size):
         if codes[r] >= 0:
             word, bit = codes[r] >> 6, np.uint64(1) << np.uint64(codes[r] & 63)
             for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
                 if data[k] != 0.0:
                     seen[np.int64(indices[k]) * n_words + word] |= bit
-    starts = np.zeros(n_features + 1, dtype=np.int32)
-    n_found = 0
+    starts[0] = n_found = 0
     for f in range(n_features):
         for word in range(n_words):
             bits = seen[f * n_words + word]
@@ -134,7 +137,7 @@ def seen_pairs(indptr, indices, data, rows, codes, n_features, n_columns):
                     k += 1
                 bits >>= np.uint64(1)
                 column += 1
-    return starts, columns
+    return columns
 
 
 @njit(nogil=True, cache=True)

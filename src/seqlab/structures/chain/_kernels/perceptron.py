@@ -24,7 +24,8 @@ from numba import njit, uint64
 from seqlab.inference.kernels.beam import beam_one, beam_workspace
 from seqlab.inference.kernels.dense import longest
 from seqlab.inference.kernels.viterbi import transpose_pairwise, viterbi_one, viterbi_workspace
-from seqlab.structures.chain._kernels.mixed_rows import add_matrix_scores, emit_mixed
+from seqlab.simd.dense_products import add_product
+from seqlab.structures.chain._kernels.mixed_rows import emit_mixed
 
 # Size of the noise that breaks ties, relative to the largest score of the sequence: far above the rounding
 # errors of scores, far below the differences between scores that are not tied.
@@ -66,11 +67,12 @@ def perceptron_pass(
 ):  # fmt: skip
     """Run one pass over the data, updating weights and sums in place.
 
-    ``steps`` and ``columns`` are the `RowArrays` and `MatrixColumns` of the data, ``now`` and ``sums`` are
-    `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights. ``beam_width`` 0 means
-    exact. ``tie_state`` is the state of the generator that breaks ties, or empty (ties go to the lowest
-    label). ``predicted`` (n_steps,) receives the decoded labels, ``updated`` (n_sequences,) which sequences
-    changed the weights. Returns the number of wrong labels and the number of visits so far.
+    ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``now`` and
+    ``sums`` are `WeightTables`. ``row_mask`` is 1 at the entries of dense rows that are weights.
+    ``beam_width`` 0 means exact. ``tie_state`` is the state of the generator that breaks ties, or empty
+    (ties go to the lowest label). ``predicted`` (n_steps,) receives the decoded labels, ``updated``
+    (n_sequences,) which sequences changed the weights. Returns the number of wrong labels and the number of
+    visits so far.
     """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     rows, state, pairwise3, start, end = now
@@ -91,7 +93,8 @@ def perceptron_pass(
         emit_mixed(steps, rows, state, 1.0, n_labels, t0, t0 + n_steps, unary)
         for t in range(n_steps):
             gold[t], index[t] = codes[t0 + t], t0 + t
-        add_matrix_scores(columns, index, n_steps, rows, unary)
+        if columns is not None:
+            add_product(columns.matrix, index, n_steps, rows, unary)
         if tie_state.size > 0:
             add_tie_noise(unary, pairwise3[0], start, end, n_steps, n_labels, tie_state)
         n_done = n_steps
@@ -124,12 +127,13 @@ def perceptron_pass(
                         row_sum[r, y] += sum_change * value * row_mask[r, y]
                         rows[r, z] -= a * value * row_mask[r, z]
                         row_sum[r, z] -= sum_change * value * row_mask[r, z]
-                    for r in range(columns.matrix.shape[1]):
-                        value = a * columns.matrix[t0 + t, r]
-                        rows[r, y] += value * row_mask[r, y]
-                        row_sum[r, y] += step * value * row_mask[r, y]
-                        rows[r, z] -= value * row_mask[r, z]
-                        row_sum[r, z] -= step * value * row_mask[r, z]
+                    if columns is not None:
+                        for r in range(columns.matrix.shape[1]):
+                            value = a * columns.matrix[t0 + t, r]
+                            rows[r, y] += value * row_mask[r, y]
+                            row_sum[r, y] += step * value * row_mask[r, y]
+                            rows[r, z] -= value * row_mask[r, z]
+                            row_sum[r, z] -= step * value * row_mask[r, z]
                     for k in range(pair_ptr[t0 + t], pair_ptr[t0 + t + 1]):
                         column, p = pair_column[k], pair_weight[k]
                         value = 1.0 if unit else pair_value[k]

@@ -47,7 +47,7 @@ def add_covariances(
     rank, label = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     value, mean = np.empty(size), np.empty(size)
     # Each row of these is scaled to the sum 1. `after[t]` includes the unary scores of step t.
-    forward, after = np.empty_like(unary), np.empty_like(unary)
+    forward, after = np.empty(unary.shape), np.empty(unary.shape)
     pair, node = np.empty((n_labels, n_labels)), np.empty(n_labels)
     n_products = 0
     for k in range(offsets.size - 1):

@@ -9,11 +9,14 @@ learning rates; the caller shrinks them at intervals, and clears entries of dens
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
 from seqlab.inference.kernels.dense import exp_matrix
 from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.simd.dense_products import add_transposed_product
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.hidden_runs import (
     has_exact_runs,
@@ -22,7 +25,7 @@ from seqlab.structures.chain._kernels.hidden_runs import (
     subtract_runs,
 )
 from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
-from seqlab.structures.chain._kernels.mixed_rows import scatter_matrix, scatter_mixed
+from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
 
 
 @njit(nogil=True, cache=True)
@@ -35,7 +38,7 @@ def sgd_pass(
 
     ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``scaled_steps`` is ``steps``
     with the values of dense features times their factors of the learning rate, ``columns`` the
-    `MatrixColumns` with these factors; ``pairwise_rate``
+    `MatrixColumns` with these factors, or None; ``pairwise_rate``
     (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
     ``runs`` is the `RunArrays` of hidden labels, whose codes are negative, or None.
 
@@ -47,9 +50,10 @@ def sgd_pass(
     longest, n_rows = 0, 0
     for g in range(0, order.size, LANES):
         n_steps = 0
-        for i in order[g : g + LANES]:
-            n_steps += offsets[i + 1] - offsets[i]
-            longest = max(longest, offsets[i + 1] - offsets[i])
+        for k in range(g, min(g + LANES, order.size)):
+            length = offsets[order[k] + 1] - offsets[order[k]]
+            n_steps += length
+            longest = max(longest, length)
         n_rows = max(n_rows, n_steps)
     unary = np.zeros((n_rows + 1, width))
     node = np.empty((n_rows, width))
@@ -57,7 +61,9 @@ def sgd_pass(
     exp_pairwise = np.zeros((width, width))
     exp_transposed = np.zeros((width, width))
     transitions, labels_only = np.zeros((width, width)), np.empty((n_labels, n_labels))
-    bounds, lane_weights = np.zeros(LANES + 1, dtype=np.int64), np.ones(LANES)
+    bounds, lane_weights = np.empty(LANES + 1, dtype=np.int64), np.empty(LANES)
+    for c in range(LANES):
+        lane_weights[c] = 1.0
     index = np.empty(n_rows, dtype=np.int64)
     log_z, gold = np.empty(LANES), np.empty(LANES)
     total, is_exact = 0.0, True
@@ -98,7 +104,7 @@ def sgd_pass(
                 )  # fmt: skip
         for c in range(group.size):
             total += lane_weights[c] * (log_z[c] - gold[c])
-        if not np.isfinite(total):
+        if not math.isfinite(total):
             return step, scale, total
         rate_now = rate / (1.0 + decay * rate * step)
         scale *= (1.0 - rate_now * decay) ** group.size
@@ -120,12 +126,15 @@ def sgd_pass(
                 for j in range(n_labels):
                     tables.start[j] += boundary_rate[0, j] * node[place, j]
                     tables.end[j] += boundary_rate[1, j] * node[place + n_steps - 1, j]
-        scatter_matrix(columns, node, index, bounds[group.size], rows)
+        if columns is not None:
+            matrix, factors = columns
+            add_transposed_product(matrix, index, bounds[group.size], node, factors, rows)
         for a in range(n_labels):
             for b in range(n_labels):
                 pairwise[a, b] -= rate_now * (transitions[a, b] * pairwise_rate[a, b])
         if scale < 1e-6:
-            weights *= scale
+            for k in range(weights.size):
+                weights[k] *= scale
             scale = 1.0
         step += group.size
     return step, scale, total

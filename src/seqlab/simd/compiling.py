@@ -1,0 +1,40 @@
+"""No garbage collection while numba compiles.
+
+Compiling creates millions of objects, so that Python's collector scans the whole program again and again and
+finds next to nothing: a tenth of the time of a first fit. Objects without a reference cycle, nearly all of
+them, are freed at once as always; the others are collected after the function and all that it calls have
+been compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from numba.core.event import Listener, register
+
+
+class PausedCollector(Listener):
+    """Disables the collector from the start of a compilation to its end, nested ones included.
+
+    numba compiles in one thread at a time, and reports the end even if there is an error.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._was_enabled = 0, False
+
+    def on_start(self, event: Any) -> None:
+        """Disable the collector."""
+        if self._depth == 0:
+            self._was_enabled = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Enable the collector again, if it was enabled."""
+        self._depth -= 1
+        if self._depth == 0 and self._was_enabled:
+            gc.enable()
+
+
+register("numba:compile", PausedCollector())
