@@ -84,11 +84,10 @@ def test_a_sample_estimates_the_correlations(monkeypatch):
 def test_blocks_from_part_of_the_sequences(every_step, monkeypatch):
     """Only every fourth sequence is stored."""
     term, w = likelihood(2000)
-    width = 4
     monkeypatch.setattr(label_blocks, "MEMORY_SHARE", 0.0)
-    monkeypatch.setattr(label_blocks, "MIN_BYTES", 4 * width * term.bound.X.n_steps // 4 + width)
+    monkeypatch.setattr(label_blocks, "MIN_BYTES", N_LABELS * term.bound.X.n_steps + 1)
     found = term.bound.label_blocks(term.curvature(w))
-    assert term.bound._label_blocks.variances.shape[0] < 0.3 * term.bound.X.n_steps
+    assert term.bound._label_blocks.variances.shape[1] < 0.3 * term.bound.X.n_steps
     for (_, block), (_, sums) in zip(found, explicit_blocks(term, w), strict=True):
         scales = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))
         np.testing.assert_allclose(block / scales, sums / scales, atol=0.15)

@@ -38,7 +38,7 @@ WORK_PER_WEIGHT = 64
 # the others.
 MAX_SCALE_RATIO = 100.0
 NOTHING = np.empty(0)
-NO_ROWS, NO_VARIANCES = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
+NO_PLACES, NO_VARIANCES = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
 
 
 class PassSums(NamedTuple):
@@ -128,9 +128,9 @@ class FusedPasses:
             )
         weights = NOTHING if weights is None else weights
         runs = None if hidden is None else hidden.arrays
-        first_row, variances = NO_ROWS, NO_VARIANCES
+        first_place, variances = NO_PLACES, NO_VARIANCES
         if blocks is not None:
-            first_row, variances = blocks.first_row, blocks.variances
+            first_place, variances = blocks.first_place, blocks.variances
 
         def run(slot: int) -> int:
             order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
@@ -143,7 +143,7 @@ class FusedPasses:
             n_skipped = likelihood_slot(
                 order, self.offsets, arrays, self.rows.columns, tables, self.structure.n_labels,
                 weights, runs, curvature, factors,
-                log_z, sums.tables, label_variances, first_row, variances, skipped,
+                log_z, sums.tables, label_variances, first_place, variances, skipped,
             )  # fmt: skip
             if curvature:
                 n_labels = self.structure.n_labels

@@ -20,7 +20,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from seqlab.inference.kernels.dense import padded_width
 from seqlab.simd.dense_products import add_transposed_product
 from seqlab.structures.chain.curvature_block import complete_block
 from seqlab.utils.linalg import WIDTH_MULTIPLE
@@ -72,25 +71,25 @@ class LabelBlocks:
 
     Attributes
     ----------
-    first_row : int64 array of shape (n_sequences,)
-        Row of the first step of each sequence; -1 for sequences that are left out to save memory.
-    variances : float32 array of shape (n_rows, width)
-        ``p (1 - p)`` of each step and label, times the weight of its sequence: a pass writes them.
+    first_place : int64 array of shape (n_sequences,)
+        Place of the first step of each sequence; -1 for sequences that are left out to save memory.
+    variances : float32 array of shape (n_labels, n_places)
+        ``p (1 - p)`` of each label and step, times the weight of its sequence: a pass writes them.
     """
 
     def __init__(
         self, structure: ChainStructure, X: Sequences, size: int, *, n_jobs: int | None = None
     ) -> None:
         self._structure, self._matrix, self._size, self._n_jobs = structure, X.matrix, size, n_jobs
-        width, lengths = int(padded_width(structure.n_labels)), X.lengths
+        n_labels, lengths = structure.n_labels, X.lengths
         n_bytes = X.matrix.data.nbytes if X.is_sparse else X.matrix.nbytes
         limit = max(MEMORY_SHARE * n_bytes, MIN_BYTES)
-        every = max(int(np.ceil(4.0 * width * X.n_steps / limit)), 1)
+        every = max(int(np.ceil(4.0 * n_labels * X.n_steps / limit)), 1)
         is_stored = np.arange(lengths.size) % every == 0
         stored_lengths = np.where(is_stored, lengths, 0)
-        self.first_row = np.where(is_stored, np.cumsum(stored_lengths) - stored_lengths, -1)
+        self.first_place = np.where(is_stored, np.cumsum(stored_lengths) - stored_lengths, -1)
         self._steps = np.flatnonzero(np.repeat(is_stored, lengths))
-        self.variances = np.zeros((self._steps.size, width), dtype=np.float32)
+        self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
 
     def compute(self, diagonal: Floats) -> list[tuple[Ints, Floats]]:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
@@ -116,13 +115,13 @@ class LabelBlocks:
 
     def _sample(self, label: int) -> tuple[Ints, Floats]:
         """Return steps with probabilities proportional to their variances, and how often each is drawn."""
-        sums = np.cumsum(self.variances[:, label], dtype=np.float64)
+        sums = np.cumsum(self.variances[label], dtype=np.float64)
         total = sums[-1] if sums.size else 0.0
         if not total > 0.0:
             return np.empty(0, dtype=np.int64), np.empty(0)
         places = np.searchsorted(sums, (np.arange(self._size) + 0.5) * (total / self._size))
-        rows, counts = np.unique(np.minimum(places, sums.size - 1), return_counts=True)
-        return self._steps[rows], counts.astype(np.float64)
+        chosen, counts = np.unique(np.minimum(places, sums.size - 1), return_counts=True)
+        return self._steps[chosen], counts.astype(np.float64)
 
 
 def _products(matrix: Any, steps: Ints, counts: Floats) -> Floats:
