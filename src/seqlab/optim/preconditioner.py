@@ -89,7 +89,7 @@ class BlockPreconditioner(Preconditioner):
         definite is ignored.
     """
 
-    # With blocks of labels the line search chose 0.5 or 1 on all of 7 problems.
+    # With blocks of labels the line search chose 0.5 or 1 on all of 7 problems (4 data sets).
     first_step = 0.5
 
     def __init__(self, diagonal: Vector, blocks: list[tuple[NDArray[np.int64], Vector]]) -> None:

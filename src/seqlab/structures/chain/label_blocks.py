@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 # Sampled steps per label and feature; fewer, down to the minimum, if there is little work in a pass.
 MIN_SAMPLED, MAX_SAMPLED = 2, 8
 # Multiplications for all blocks, as a multiple of the operations of a pass over the data. The number of
-# operations counts entries, of which vector units process about eight at a time: it is at most four passes.
+# operations counts entries, of which vector units process about eight at a time: at most about four passes.
 MAX_WORK = 30.0
 # Variances that are stored: at most as much memory as this share of the data, or this many bytes.
 MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
