@@ -189,7 +189,7 @@ def test_max_plus(n, tied):
         assert_equals_oracle("argmax_of_sum", extras, n, table, place, n)
 
 
-@pytest.mark.parametrize("width", [4, 8, 12, 24, 28, 60])
+@pytest.mark.parametrize("width", [4, 8, 12, 20, 24, 28, 32, 36, 60, 64])
 @pytest.mark.parametrize("has_values", [False, True])
 @pytest.mark.parametrize("name", ["sum_rows", "add_to_rows"])
 def test_rows_of_a_table(name, has_values, width):

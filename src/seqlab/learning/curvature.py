@@ -7,6 +7,10 @@ the weights with the largest diagonal entries get a dense block: on 30 problems 
 times as many iterations, with c1 = 0.1 0.74 times as many. For the other weights of a long fit the square
 root of the diagonal is a compromise.
 
+If there are few features, each label has its own block (see `seqlab.structures.chain.label_blocks`), and the
+transitions have the diagonal: the OCR letters took 12 instead of 49 iterations with c2 = 1, 59 instead of 156
+with c2 = 0.1, and embeddings of 300 dimensions 8 instead of 35.
+
 A decrement computed from the diagonal underestimates the distance from the optimum for the same reason. There
 the geometric mean of the diagonal and the curvature of the penalty is used: on 31 problems it was 0.3 to 20
 times the true distance, whereas the decrement from the diagonal was 0.06 to 10 times it, and the certain
@@ -21,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.learning.likelihood import PenalisedObjective
-from seqlab.optim import Preconditioner
+from seqlab.optim import BlockPreconditioner, Preconditioner
 from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]
@@ -120,7 +124,9 @@ class LikelihoodCurvature:
 
     def slow_decrement(self, gradient: Floats) -> float | None:
         """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
-        if self.slow is None:
+        if self.slow is None or isinstance(self._block, BlockPreconditioner):
+            # With blocks of labels convergence is so fast and even that the decrease of the objective says
+            # more than this decrement, which is between a tenth and thirty times the true distance.
             return None
         quotients = gradient / self.slow
         decrement = 0.5 * float(dot(quotients, gradient))
@@ -143,6 +149,14 @@ class LikelihoodCurvature:
     def _with_block(self, w: Floats, diagonal: Floats, scales: Floats) -> Preconditioner:
         """Return a preconditioner with a dense block of the Hessian and ``scales`` for other weights."""
         data = np.maximum(diagonal - self._penalty, 0.0)
+        # The quadratic model of an L1 penalty needs a single block.
+        blocks = None if self.sparse else self.objective.term.label_blocks(data)
+        if blocks is not None:
+            for chosen, block in blocks:
+                block[np.diag_indices_from(block)] += (diagonal - data)[chosen]
+            by_label = BlockPreconditioner(scales, blocks)
+            self._block = by_label if by_label.has_block else None
+            return by_label
         found = self.objective.term.curvature_block(w, data, sparse=self.sparse)
         if found is None:
             return Preconditioner(scales)

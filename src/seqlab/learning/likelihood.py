@@ -68,6 +68,13 @@ class DataTerm(Protocol):
         """
         ...
 
+    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+        """Return disjoint sets of weights and their blocks of the Hessian; None if they are not known.
+
+        They belong to the point of the last call of `curvature`, whose result is ``diagonal``.
+        """
+        ...
+
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
         ...
@@ -138,10 +145,22 @@ class Likelihood:
         self, w: Floats, diagonal: Floats, *, sparse: bool = False
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return the weights that matter most and their block of the Hessian at ``w``, if available."""
-        size = min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
+        size = self._block_size(sparse=sparse)
         if size == 0:
             return None
         return self.bound.curvature_block(w, diagonal, size, self.varying_weights)
+
+    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+        """Return the weights of each label and their block of the Hessian, if they are worthwhile.
+
+        They are not if one block for all weights is possible, which has the transitions too.
+        """
+        if self.n_params <= self._block_size(sparse=False):
+            return None
+        return self.bound.label_blocks(diagonal)
+
+    def _block_size(self, *, sparse: bool) -> int:
+        return min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""

@@ -85,6 +85,10 @@ class PseudoLikelihood:
         """Return None: no block of the Hessian is known."""
         return None
 
+    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+        """Return None: no blocks of the Hessian are known."""
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return None: outliers are not treated separately."""
         return None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from seqlab.optim.lbfgs_solver import lbfgs
     from seqlab.optim.owlqn_solver import owlqn
     from seqlab.optim.pairwise_steps import solve_plane_dual
-    from seqlab.optim.preconditioner import Preconditioner
+    from seqlab.optim.preconditioner import BlockPreconditioner, Preconditioner
     from seqlab.optim.proximal_solver import proximal
 
 __getattr__, __dir__ = import_on_use(
@@ -20,12 +20,13 @@ __getattr__, __dir__ = import_on_use(
         "lbfgs_solver": ("lbfgs",),
         "owlqn_solver": ("owlqn",),
         "pairwise_steps": ("solve_plane_dual",),
-        "preconditioner": ("Preconditioner",),
+        "preconditioner": ("BlockPreconditioner", "Preconditioner"),
         "proximal_solver": ("proximal",),
     },
 )
 
 __all__ = [
+    "BlockPreconditioner",
     "Bundle",
     "FitState",
     "Objective",

@@ -74,6 +74,11 @@ class InverseHessian:
         """Whether directions have a meaningful length: a pair or a preconditioner is known."""
         return bool(self._rows) or self._inverse.size > 0
 
+    @property
+    def first_step(self) -> float | None:
+        """First step of a line search if no pair is stored; None without a preconditioner."""
+        return None if self._preconditioner is None else self._preconditioner.first_step
+
     def clear(self, preconditioner: Preconditioner | None = None) -> None:
         """Delete all pairs; replace the preconditioner if one is given."""
         if preconditioner is not None:

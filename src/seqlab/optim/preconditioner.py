@@ -1,4 +1,4 @@
-"""Preconditioner: an approximate Hessian that is diagonal except for a dense block."""
+"""Preconditioners: approximate Hessians that are diagonal except for dense blocks."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class Preconditioner:
     keep_block : bool, default=True
         Keep the block beside its factor, which a `QuadraticModel` needs. Otherwise the factor overwrites it.
     """
+
+    # First step of a line search. A diagonal treats correlated features as independent, so its steps are too
+    # long: on 19 of 24 problems the line search chose 0.14 to 0.42.
+    first_step = 0.2
 
     def __init__(
         self,
@@ -70,4 +74,35 @@ class Preconditioner:
     def solve_block(self, right: Vector) -> Vector:
         """Return the product of the inverse of the block with a vector of its size."""
         out: Vector = solve_cholesky(self._lower, right / self._roots) / self._roots
+        return out
+
+
+class BlockPreconditioner(Preconditioner):
+    """Positive definite matrix, diagonal except for several blocks.
+
+    Parameters
+    ----------
+    diagonal : array of shape (n_params,)
+        Its entries for the weights of the blocks are not used.
+    blocks : list of (indices, block)
+        Disjoint weights and their symmetric blocks, which are overwritten. A block that is not positive
+        definite is ignored.
+    """
+
+    # With blocks of labels the line search chose 0.5 or 1 on all of 7 problems (4 data sets).
+    first_step = 0.5
+
+    def __init__(self, diagonal: Vector, blocks: list[tuple[NDArray[np.int64], Vector]]) -> None:
+        super().__init__(diagonal)
+        parts = [Preconditioner(diagonal, *block, keep_block=False) for block in blocks]
+        self._parts = [part for part in parts if part.has_block]
+        self.indices = np.concatenate([self.indices, *(part.indices for part in self._parts)])
+
+    def solve_block(self, right: Vector) -> Vector:
+        """Return the product of the inverse of the blocks with a vector of the size of ``indices``."""
+        out, first = np.empty_like(right), 0
+        for part in self._parts:
+            last = first + part.indices.size
+            out[first:last] = part.solve_block(right[first:last])
+            first = last
         return out

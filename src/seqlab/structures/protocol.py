@@ -379,6 +379,14 @@ class BoundStructure(ABC):
         """
         return None
 
+    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+        """Return some disjoint sets of weights and their blocks of the Hessian, one for each label.
+
+        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. None if they
+        are not available, or if they would take much longer than a pass over the data.
+        """
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return the share of the squares of each weight's feature not due to outliers or an offset.
 

@@ -25,6 +25,7 @@ from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
+from seqlab.structures.chain.label_blocks import LabelBlocks, plan_label_blocks
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
@@ -269,7 +270,7 @@ class BoundChain(BoundStructure):
     def curvature(self, w: Floats, weights: Floats | None = None) -> Floats:
         """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
         if self.structure.edge is None:
-            found = self.passes.run(w, weights, curvature=True)
+            found = self.passes.run(w, weights, curvature=True, blocks=self._label_blocks)
             out, chosen = found.parts.sum(axis=0), found.skipped
         else:
             out, chosen = np.zeros(self.n_params), np.ones(len(self.X), dtype=bool)
@@ -287,6 +288,14 @@ class BoundChain(BoundStructure):
         chosen = largest_weights(self.structure, importance, size)
         sampled = sample_block(self.structure, self.X, w, weights, chosen, diagonal[chosen])
         return chosen, sampled
+
+    @cached_property
+    def _label_blocks(self) -> LabelBlocks | None:
+        return plan_label_blocks(self.structure, self.X, self.work_per_pass, self.n_jobs)
+
+    def label_blocks(self, diagonal: Floats) -> list[tuple[Codes, Floats]] | None:
+        """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
+        return None if self._label_blocks is None else self._label_blocks.compute(diagonal)
 
     def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:
         """Return the pair marginals of a block and the log-likelihood of its labels."""
@@ -361,9 +370,7 @@ class BoundChain(BoundStructure):
     @property
     def work_per_pass(self) -> float:
         """Approximate number of operations of one pass over the data."""
-        matrix = self.X.matrix
-        n_entries = matrix.nnz if self.X.is_sparse else np.count_nonzero(matrix)
-        return super().work_per_pass + float(n_entries) * min(self.n_labels, 8)
+        return super().work_per_pass + float(self.features.n_entries) * min(self.n_labels, 8)
 
     def online_weights(self) -> ChainOnlineWeights:
         """Return zero weights that a perceptron can train, in a fused kernel."""

@@ -88,7 +88,7 @@ def sample_block(
     first_transition = np.searchsorted(chosen, structure.slices["transitions"].start)
     is_known = np.arange(chosen.size) < first_transition
     variances = np.where(is_known | ~(variances > 0.0), diagonal, variances)
-    _complete(covariances, variances)
+    complete_block(covariances, variances)
     return covariances
 
 
@@ -129,7 +129,7 @@ def _parts(X: Sequences, n_labels: int) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(part)) + 1) if order.size else []
 
 
-def _complete(block: Floats, variances: Floats) -> None:
+def complete_block(block: Floats, variances: Floats) -> None:
     """Turn the lower half of covariances, in place, into a block with these variances.
 
     Correlations are shrunk, because they come from a sample.

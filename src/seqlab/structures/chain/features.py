@@ -60,6 +60,12 @@ class ChainFeatures:
         return has_only_ones(self.X.matrix)
 
     @cached_property
+    def n_entries(self) -> int:
+        """Number of values that are not zero."""
+        matrix = self.X.matrix
+        return int(matrix.nnz if self.X.is_sparse else np.count_nonzero(matrix))
+
+    @cached_property
     def mean_squares(self) -> Floats:
         """Mean square of the values of each column that are not zero, shape (n_features,)."""
         return mean_squares(self.X.matrix)

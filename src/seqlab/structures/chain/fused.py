@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.protocol import N_SLOTS, Codes
 from seqlab.utils.threads import block_bounds, run_blocks
 
+if TYPE_CHECKING:
+    from seqlab.structures.chain.label_blocks import LabelBlocks
+
 Floats = NDArray[np.float64]
 # Doubles of gradients that all slots together may hold (512 MB): larger models get fewer slots.
 SLOT_DOUBLES = 1 << 26
@@ -35,6 +38,7 @@ WORK_PER_WEIGHT = 64
 # the others.
 MAX_SCALE_RATIO = 100.0
 NOTHING = np.empty(0)
+NO_PLACES, NO_VARIANCES = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
 
 
 class PassSums(NamedTuple):
@@ -110,10 +114,12 @@ class FusedPasses:
         hidden: HiddenRuns | None = None,
         *,
         curvature: bool = False,
+        blocks: LabelBlocks | None = None,
     ) -> PassSums:
         """Return log-partitions and expected features (or curvatures) of all sequences.
 
         Those of hidden labels, given the known ones, are subtracted. The next call overwrites the parts.
+        With ``curvature``, the variances of the labels of single steps are stored in ``blocks``, if given.
         """
         log_z, skipped = np.zeros(len(self.X)), np.zeros(len(self.X), dtype=bool)
         tables = self._layout.load(w, self._tables)
@@ -124,6 +130,9 @@ class FusedPasses:
             )
         weights = NOTHING if weights is None else weights
         runs = None if hidden is None else hidden.arrays
+        first_place, variances = NO_PLACES, NO_VARIANCES
+        if blocks is not None:
+            first_place, variances = blocks.first_place, blocks.variances
 
         def run(slot: int) -> int:
             order = self._order[self._bounds[slot] : self._bounds[slot + 1]]
@@ -136,7 +145,7 @@ class FusedPasses:
             n_skipped = likelihood_slot(
                 order, self.offsets, arrays, self.rows.columns, tables, self.structure.n_labels,
                 weights, runs, curvature, factors,
-                log_z, sums.tables, label_variances, skipped,
+                log_z, sums.tables, label_variances, first_place, variances, skipped,
             )  # fmt: skip
             if curvature:
                 n_labels = self.structure.n_labels

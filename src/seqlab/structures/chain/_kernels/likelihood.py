@@ -78,19 +78,20 @@ def gold_score(unary, place, pairwise, codes, begin, n_steps):
 @njit(nogil=True, cache=True)
 def likelihood_slot(
     order, offsets, steps, columns, tables, n_labels, sequence_weights,
-    runs, curvature, factors, log_z, sums, out_labels, skipped,
+    runs, curvature, factors, log_z, sums, out_labels, first_place, variances, skipped,
 ):  # fmt: skip
     """Add the expected features of the chains in ``order`` to ``sums``; set their ``log_z``.
 
     ``steps`` is the `RowArrays` of the data, ``columns`` their `MatrixColumns` or None, ``tables`` and
     ``sums`` are `WeightTables`. With ``curvature`` the diagonal of the Hessian is added instead of the
     gradient: every marginal ``p`` becomes ``p (1 - p)`` (transitions keep their expected counts;
-    ``out_labels`` receives the sums over all steps). ``factors`` is ``steps`` with the feature values for
-    the sums: those of the data, or their squares for the curvature. ``sequence_weights`` may have size 0.
-    ``runs`` is the `RunArrays` of hidden labels, whose log-partitions and expected features are subtracted
-    (but not their curvature: the difference may be negative). For ``columns`` or ``runs`` None, numba
-    compiles a kernel without matrix products or hidden labels. Chains that `group_marginals` cannot compute
-    are marked in ``skipped``; returns their number.
+    ``out_labels`` receives the sums over all steps); those of step ``t`` of chain ``i`` are written to column
+    ``first_place[i] + t`` of ``variances``, unless ``first_place`` is negative or has size 0. ``factors`` is
+    ``steps`` with the feature values for the sums: those of the data, or their squares for the curvature.
+    ``sequence_weights`` may have size 0. ``runs`` is the `RunArrays` of hidden labels, whose log-partitions
+    and expected features are subtracted (but not their curvature: the difference may be negative). For
+    ``columns`` or ``runs`` None, numba compiles a kernel without matrix products or hidden labels. Chains
+    that `group_marginals` cannot compute are marked in ``skipped``; returns their number.
     """
     width, n_skipped = tables.dense.shape[1], 0
     longest, n_rows = 0, 0
@@ -153,6 +154,10 @@ def likelihood_slot(
                         p = node[t, j]
                         node[t, j] = scale * (p * (1.0 - p) if curvature else p)
                         out_labels[j] += node[t, j]
+            if curvature and first_place.size > 0 and first_place[i] >= 0:
+                for j in range(n_labels):
+                    for t in range(place, last + 1):
+                        variances[j, first_place[i] + t - place] = node[t, j]
             for j in range(n_labels):
                 sums.start[j] += node[place, j]
                 sums.end[j] += node[last, j]

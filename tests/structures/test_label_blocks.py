@@ -1,0 +1,147 @@
+"""The blocks of the Hessian of single labels against explicit sums."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import seqlab.structures.chain.curvature_block as curvature_block
+import seqlab.structures.chain.label_blocks as label_blocks
+from seqlab import LinearChainCRF
+from seqlab.inference import marginals
+from seqlab.learning import Likelihood
+
+N_LABELS = 3
+
+
+def likelihood(
+    n_sequences, *, is_sparse=False, weights=None, n_jobs=None, all_states=True, **options
+):
+    """A likelihood of random data, and random weights."""
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(random.integers(1, 7), 6)) for _ in range(n_sequences)]
+    for x in X:
+        x[random.random(x.shape) < 0.4] = 0.0
+        x[:, 1] = x[:, 0] + 0.1 * x[:, 1]
+    y = [random.integers(N_LABELS, size=len(x)) for x in X]
+    y[0][0], y[-1][-1] = 0, N_LABELS - 1
+    model = LinearChainCRF(all_states=all_states, n_jobs=n_jobs, **options)
+    X = [sp.csr_matrix(x) for x in X] if is_sparse else X
+    data = model._read_training(X, y, weights, None)
+    bound = model._bind(data)
+    return Likelihood(bound, data.codes, data.sequence_weights), random.normal(size=bound.n_params)
+
+
+def explicit_blocks(term, w):
+    """The indices and the block of each label: ``sum_t a_t p (1 - p) x x'`` over all steps."""
+    bound = term.bound
+    structure, matrix = bound.structure, bound.X.matrix
+    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+    node = marginals(bound.scores(bound.source(w), bound.X.block(0, len(bound.X)))).node
+    starts, labels = structure.state.explicit()
+    feature = np.repeat(np.arange(matrix.shape[1]), np.diff(starts))
+    variances = node * (1.0 - node) * np.repeat(term.weights, bound.X.lengths)[:, None]
+    for label in range(N_LABELS):
+        weights = np.flatnonzero(labels == label)
+        x = matrix[:, feature[weights]]
+        yield weights, (x.T * variances[:, label]) @ x
+
+
+@pytest.fixture
+def every_step(monkeypatch):
+    """A sample so large that it is the data, and no shrinkage."""
+    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 20_000)
+    monkeypatch.setattr(curvature_block, "SHRINKAGE", 0.0)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("all_states", [False, True])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_block_is_the_weighted_sum_of_outer_products(
+    every_step, is_sparse, all_states, is_weighted
+):
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 12) if is_weighted else None
+    term, w = likelihood(12, is_sparse=is_sparse, weights=weights, all_states=all_states)
+    found = term.bound.label_blocks(term.curvature(w))
+    assert len(found) == N_LABELS
+    for (indices, block), (expected, sums) in zip(found, explicit_blocks(term, w), strict=True):
+        np.testing.assert_array_equal(indices, expected)
+        np.testing.assert_allclose(block, sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max())
+        np.testing.assert_allclose(np.diag(block), np.diag(sums), rtol=1e-9)
+
+
+def test_a_sample_estimates_the_correlations(monkeypatch):
+    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 100)
+    term, w = likelihood(2000)
+    found = term.bound.label_blocks(term.curvature(w))
+    for (_, block), (_, sums) in zip(found, explicit_blocks(term, w), strict=True):
+        scales = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))
+        np.testing.assert_allclose(block / scales, sums / scales, atol=0.12)
+        assert block[0, 1] > 0.8 * scales[0, 1]
+
+
+def test_blocks_from_part_of_the_sequences(every_step, monkeypatch):
+    """Only every fourth sequence is stored."""
+    term, w = likelihood(2000)
+    monkeypatch.setattr(label_blocks, "MEMORY_SHARE", 0.0)
+    monkeypatch.setattr(label_blocks, "MIN_BYTES", N_LABELS * term.bound.X.n_steps + 1)
+    found = term.bound.label_blocks(term.curvature(w))
+    assert term.bound._label_blocks.variances.shape[1] < 0.3 * term.bound.X.n_steps
+    for (_, block), (_, sums) in zip(found, explicit_blocks(term, w), strict=True):
+        scales = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))
+        np.testing.assert_allclose(block / scales, sums / scales, atol=0.15)
+
+
+def test_there_are_no_blocks_if_they_would_take_too_long(monkeypatch):
+    monkeypatch.setattr(label_blocks, "MAX_WORK", 1.0)
+    term, w = likelihood(5)
+    assert term.bound.label_blocks(term.curvature(w)) is None
+    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    edges, w = likelihood(5, edge_features=True)
+    assert edges.bound.label_blocks(edges.curvature(w)) is None
+
+
+def test_blocks_do_not_depend_on_the_number_of_threads(every_step):
+    results = []
+    for n_jobs in (1, 2):
+        term, w = likelihood(400, n_jobs=n_jobs)
+        results.append(term.bound.label_blocks(term.curvature(w)))
+    for (_, block), (_, other) in zip(*results, strict=True):
+        np.testing.assert_array_equal(block, other)
+
+
+def test_a_label_that_no_step_is_undecided_about_has_an_empty_sample(every_step):
+    term, _ = likelihood(5)
+    blocks = term.bound._label_blocks
+    blocks.variances[:] = 0.0
+    for _, block in blocks.compute(np.ones(term.n_params)):
+        np.testing.assert_array_equal(block, np.eye(6))
+
+
+def correlated(n_sequences):
+    """Sequences of correlated columns of decreasing variance."""
+    random = np.random.default_rng(0)
+    mixing = random.normal(size=(40, 40)) / np.arange(1, 41)[:, None]
+    directions = random.normal(size=(40, 12))
+    X = [random.normal(size=(8, 40)) @ mixing + 0.3 for _ in range(n_sequences)]
+    return X, [(x @ directions + random.gumbel(size=(8, 12))).argmax(axis=1) for x in X]
+
+
+def test_with_blocks_correlated_columns_take_fewer_iterations(monkeypatch):
+    X, y = correlated(300)
+    options = {"c2": 0.1, "tol": 1e-4}
+    model = LinearChainCRF(**options).fit(X, y)
+    monkeypatch.setattr(label_blocks, "MAX_WORK", 0.0)
+    without = LinearChainCRF(**options).fit(X, y)
+    assert model.converged_
+    assert without.converged_
+    assert model.objective_ <= without.objective_ * (1.0 + 1e-4)
+    assert model.n_iter_ < 0.5 * without.n_iter_
+
+
+def test_a_fit_with_blocks_does_not_depend_on_the_number_of_threads():
+    X, y = correlated(300)
+    one, two = (LinearChainCRF(c2=0.1, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert one.objective_ == two.objective_
+    np.testing.assert_array_equal(one.coef_, two.coef_)
