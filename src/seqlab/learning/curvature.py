@@ -33,6 +33,13 @@ MIN_SLOW_CURVATURE = 1e-5
 MIN_SHARE = 1e-12
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
+# Number of iterations after which the whole Hessian is computed, if that is possible, and after which it is
+# precise: in early iterations it changes so fast that neither pays. It may take this share of the time of the
+# iterations before, so that a long fit can afford more.
+HESSIAN_FROM, PRECISE_FROM = 10, 30
+HESSIAN_SHARE = 0.7
+# Share of the diagonal that is added to a Hessian, against rounding errors.
+RIDGE = 1e-8
 
 
 class LikelihoodCurvature:
@@ -56,6 +63,7 @@ class LikelihoodCurvature:
         counted = 1.0 if objective.penalised is None else objective.penalised.astype(np.float64)
         self._penalty = 2.0 * objective.c2 * counted
         self._block: Preconditioner | None = None  # the last one with a block
+        self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
 
     def at_zero(self, zero: Floats) -> Preconditioner | None:
@@ -99,6 +107,7 @@ class LikelihoodCurvature:
 
         If the fit started near the optimum, the first of these is skipped.
         """
+        self._n_done = n_done
         doublings, rest = divmod(n_done + 5, 10)
         if rest or doublings & (doublings - 1) or (doublings == 1 and self._is_near):
             return None
@@ -142,6 +151,19 @@ class LikelihoodCurvature:
     def _with_block(self, w: Floats, diagonal: Floats, scales: Floats) -> Preconditioner:
         """Return a preconditioner with a dense block of the Hessian and ``scales`` for other weights."""
         data = np.maximum(diagonal - self._penalty, 0.0)
+        if self._n_done >= HESSIAN_FROM:
+            hessian = self.objective.term.hessian(
+                w, max_passes=HESSIAN_SHARE * self._n_done, precise=self._n_done >= PRECISE_FROM
+            )
+            if hessian is not None:
+                # Without a penalty there are directions of almost no curvature: steps must be limited.
+                least = np.maximum(diagonal - data, MIN_CURVATURE * self._squares)
+                hessian[np.diag_indices_from(hessian)] += least + RIDGE * diagonal
+                every = np.arange(diagonal.size)
+                out = Preconditioner(scales, every, hessian, keep_block=self.sparse)
+                if out.has_block:
+                    self._block = out
+                    return out
         found = self.objective.term.curvature_block(w, data, sparse=self.sparse)
         if found is None:
             return Preconditioner(scales)

@@ -288,6 +288,12 @@ class BoundChain(BoundStructure):
         sampled = sample_block(self.structure, self.X, w, weights, chosen, diagonal[chosen])
         return chosen, sampled
 
+    def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
+        """Return the Hessian at ``w``, as `chain_hessian`."""
+        from seqlab.structures.chain.hessian import chain_hessian
+
+        return chain_hessian(self.structure, self.X, w, weights, **limits)
+
     def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:
         """Return the pair marginals of a block and the log-likelihood of its labels."""
         log_z, node, pair = pair_marginals(scores)
