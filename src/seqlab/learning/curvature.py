@@ -5,7 +5,7 @@ reason why quasi-Newton methods converge slowly on text: the diagonal of the Hes
 them, but the curvature in the direction of a difference of two is hardly more than that of the penalty. So
 the weights with the largest diagonal entries get a dense block: on 30 problems with c1 = 0 this took 0.58
 times as many iterations, with c1 = 0.1 0.74 times as many. For the other weights of a long fit the square
-root of the diagonal is a compromise.
+root of the diagonal is a compromise. Late in a fit with an L1 penalty the diagonal itself is better.
 
 A decrement computed from the diagonal underestimates the distance from the optimum for the same reason. There
 the geometric mean of the diagonal and the curvature of the penalty is used: on 31 problems it was 0.3 to 20
@@ -34,9 +34,9 @@ MIN_SHARE = 1e-12
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
 # Number of iterations after which the whole Hessian is computed, if that is possible, and after which it is
-# precise: in early iterations it changes so fast that neither pays. It may take this share of the time of the
-# iterations before, so that a long fit can afford more.
-HESSIAN_FROM, PRECISE_FROM = 10, 30
+# precise, because it no longer changes fast. It may take a share of the time of the iterations before: a long
+# fit can afford more.
+HESSIAN_FROM, LATE = 10, 30
 HESSIAN_SHARE = 0.7
 # Share of the diagonal that is added to a Hessian, against rounding errors.
 RIDGE = 1e-8
@@ -145,7 +145,8 @@ class LikelihoodCurvature:
         diagonal = self._compute(w)
         if diagonal is None:
             return None
-        scales = diagonal if self._is_near else self._roots(diagonal)
+        is_near = self._is_near or (self.sparse and self._n_done >= LATE)
+        scales = diagonal if is_near else self._roots(diagonal)
         return self._with_block(w, diagonal, _fit_length(scales, diagonal, gradient))
 
     def _with_block(self, w: Floats, diagonal: Floats, scales: Floats) -> Preconditioner:
@@ -153,7 +154,7 @@ class LikelihoodCurvature:
         data = np.maximum(diagonal - self._penalty, 0.0)
         if self._n_done >= HESSIAN_FROM:
             hessian = self.objective.term.hessian(
-                w, max_passes=HESSIAN_SHARE * self._n_done, precise=self._n_done >= PRECISE_FROM
+                w, max_passes=HESSIAN_SHARE * self._n_done, precise=self._n_done >= LATE
             )
             if hessian is not None:
                 # Without a penalty there are directions of almost no curvature: steps must be limited.
