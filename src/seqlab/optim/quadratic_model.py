@@ -187,8 +187,11 @@ class QuadraticModel:
         sign any more, and good enough when few do. ``shift`` is the first u.
         """
         size, block = 2 * self._memory, self._block.indices
-        is_active = np.isin(block, active, assume_unique=True)
-        active = np.setdiff1d(active, block, assume_unique=True)
+        chosen = np.zeros(w.size, dtype=bool)  # faster than operations on sorted sets
+        chosen[active] = True
+        is_active = chosen[block]
+        chosen[block] = False
+        active = np.flatnonzero(chosen)
         rows = self._pairs[block]  # of Q
         rows[:, : self._memory] *= self._scale * self.diagonal[block, None]
         of_block = gradient[block], w[block], c1[block]
