@@ -12,6 +12,7 @@ The data term is a sum over samples, so it can be computed on parts of the data 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,10 @@ Floats = NDArray[np.float64]
 # operations of this number of passes over the data. With an L1 penalty it is factorised in every iteration.
 MAX_BLOCK = 400
 BLOCK_PASSES = {False: 20.0, True: 0.3}
+# Mean number of steps with the same label from which on covariances between steps are worth their time, and
+# the probability below which labels are left out there, precise or not.
+MIN_RUN = 5.0
+MIN_PROBABILITY = {True: 1e-3, False: 1e-2}
 
 
 class TermValue(NamedTuple):
@@ -72,6 +77,13 @@ class DataTerm(Protocol):
         """Return disjoint sets of weights and their blocks of the Hessian; None if they are not known.
 
         They belong to the point of the last call of `curvature`, whose result is ``diagonal``.
+        """
+        ...
+
+    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+        """Return the Hessian at ``w``; None if it is not known, or if the block is good enough.
+
+        It takes at most about as long as ``max_passes`` evaluations, and less if it need not be ``precise``.
         """
         ...
 
@@ -161,6 +173,26 @@ class Likelihood:
 
     def _block_size(self, *, sparse: bool) -> int:
         return min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
+
+    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+        """Return the Hessian at ``w`` if labels stay the same for many steps, and if there are few weights.
+
+        Otherwise the block, which treats steps as independent, is about as good and takes less time.
+        """
+        if self.n_params > MAX_BLOCK or not self.is_convex or self._mean_run < MIN_RUN:
+            return None
+        return self.bound.hessian(
+            w,
+            self.varying_weights,
+            min_probability=MIN_PROBABILITY[precise],
+            max_products=max_passes * self.bound.work_per_pass,
+        )
+
+    @cached_property
+    def _mean_run(self) -> float:
+        """The number of steps after which the label changes, on average."""
+        n_changes = np.count_nonzero(np.diff(self.codes))
+        return self.codes.size / (n_changes + 1)
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""

@@ -89,6 +89,10 @@ class PseudoLikelihood:
         """Return None: no blocks of the Hessian are known."""
         return None
 
+    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+        """Return None: the Hessian is not available."""
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return None: outliers are not treated separately."""
         return None

@@ -52,12 +52,19 @@ def store_rows(
         step, change = w_new[j] - w[j], gradient_new[j] - gradient[j]
         row = pairs[j]
         row[place], row[memory + place] = step, change
+        out[3, 0] += change * change / diagonal[j]
+        if step == 0.0:
+            # Most weights are zero and have not moved: their products are zero.
+            moved = 0.0
+            for k in range(memory):
+                moved += abs(row[k])
+            if moved == 0.0:
+                continue
         scaled = diagonal[j] * step
         for k in range(memory):
             out[0, k] += scaled * row[k]
             out[1, k] += step * row[memory + k]
             out[2, k] += row[k] * change
-        out[3, 0] += change * change / diagonal[j]
 
 
 @njit(nogil=True, cache=True)

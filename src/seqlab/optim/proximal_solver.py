@@ -115,6 +115,8 @@ def slow_decrement(
 
 def subgradient_norm(w: Vector, gradient: Vector, c1: Vector) -> float:
     """Return the norm of the smallest subgradient of ``f(w) + sum c1 |w|``."""
-    at_zero = np.maximum(np.abs(gradient) - c1, 0.0)
-    smallest = np.where(w != 0.0, gradient + c1 * np.sign(w), at_zero)
+    moved = w != 0.0
+    smallest = np.abs(gradient + np.copysign(c1, w) * moved)
+    smallest -= c1 * ~moved
+    np.maximum(smallest, 0.0, out=smallest)
     return float(np.sqrt(dot(smallest, smallest)))

@@ -387,6 +387,14 @@ class BoundStructure(ABC):
         """
         return None
 
+    def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
+        """Return the Hessian of the summed log-partitions at ``w``; None if it is not available.
+
+        The limits are ``min_probability``, the probability below which a label may be left out, and
+        ``max_products``, the number of operations above which the result is None.
+        """
+        return None
+
     def typical_shares(self) -> Floats | None:
         """Return the share of the squares of each weight's feature not due to outliers or an offset.
 

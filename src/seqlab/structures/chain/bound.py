@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,7 @@ from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.label_blocks import LabelBlocks, plan_label_blocks
+from seqlab.structures.chain.marginals import ChainMarginals
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
@@ -46,24 +47,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-
-
-class ChainMarginals(NamedTuple):
-    """Marginals of a block of sequences, multiplied by the weights of the sequences."""
-
-    log_z: Floats  # (n_block_sequences,), not weighted
-    node: Floats  # (n_block_steps, n_labels)
-    transitions: Floats  # (n_labels, n_labels), summed over the block
-    pair: Floats | None = None  # (n_block_steps, n_labels, n_labels), only with edge features
-
-    def minus(self, other: ChainMarginals) -> ChainMarginals:
-        """Subtract other marginals."""
-        return ChainMarginals(
-            self.log_z - other.log_z,
-            self.node - other.node,
-            self.transitions - other.transitions,
-            None if self.pair is None or other.pair is None else self.pair - other.pair,
-        )
 
 
 class BoundChain(BoundStructure):
@@ -296,6 +279,12 @@ class BoundChain(BoundStructure):
     def label_blocks(self, diagonal: Floats) -> list[tuple[Codes, Floats]] | None:
         """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
         return None if self._label_blocks is None else self._label_blocks.compute(diagonal)
+
+    def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
+        """Return the Hessian at ``w``, as `chain_hessian`."""
+        from seqlab.structures.chain.hessian import chain_hessian
+
+        return chain_hessian(self.structure, self.X, w, weights, **limits)
 
     def pair_marginals(self, scores: ChainScores, codes: Codes) -> PairMarginals:
         """Return the pair marginals of a block and the log-likelihood of its labels."""

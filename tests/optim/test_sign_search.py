@@ -1,0 +1,73 @@
+"""Quadratic functions with an L1 penalty: the search for signs against the conditions of an optimum."""
+
+import numpy as np
+import pytest
+
+from seqlab.optim._sign_search import search_signs
+from seqlab.optim.preconditioner import Preconditioner
+from seqlab.optim.quadratic_model import QuadraticModel
+
+
+def problem(n, log_condition, seed):
+    random = np.random.default_rng(seed)
+    vectors, _ = np.linalg.qr(random.normal(size=(n, n)))
+    matrix = (vectors * 10 ** random.uniform(-log_condition, 0, n)) @ vectors.T
+    w = random.normal(size=n) * (random.random(n) < 0.6)
+    penalties = np.where(random.random(n) < 0.1, 0.0, 0.1)
+    return (matrix + matrix.T) / 2, 0.3 * random.normal(size=n), w, penalties
+
+
+def violation(matrix, slopes, w, c1, scale, direction):
+    """The largest entry of the smallest subgradient."""
+    gradient, after = slopes + scale * matrix @ direction, w + direction
+    at_zero = np.maximum(np.abs(gradient) - c1, 0.0)
+    return np.where(after == 0.0, at_zero, np.abs(gradient + c1 * np.sign(after)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("n", "log_condition"), [(1, 0), (5, 1), (40, 3), (80, 7)])
+def test_it_ends_at_the_minimum(n, log_condition, seed):
+    matrix, slopes, w, c1 = problem(n, log_condition, seed)
+    is_active = np.random.default_rng(seed).random(n) < 0.9
+    direction = np.zeros(n)
+    assert search_signs(matrix, slopes, w, c1, 2.0, is_active, 1000, 0.0, direction)
+    found = violation(matrix, slopes, w, c1, 2.0, direction)
+    assert found[is_active].max(initial=0.0) < 1e-8
+    assert (direction[~is_active] == 0.0).all()
+
+
+def test_every_step_decreases_the_function():
+    matrix, slopes, w, c1 = problem(60, 5, 0)
+    values = []
+    for n_solves in range(1, 40):
+        direction = np.zeros(60)
+        search_signs(matrix, slopes, w, c1, 1.0, np.ones(60, bool), n_solves, 0.0, direction)
+        quadratic = slopes @ direction + 0.5 * direction @ matrix @ direction
+        values.append(quadratic + c1 @ np.abs(w + direction))
+    assert values[-1] < values[0] - 1.0
+    assert (np.diff(values) <= 1e-12).all()
+
+
+def test_a_matrix_that_is_not_definite_is_noticed():
+    matrix = np.diag([1.0, -1.0])
+    found = search_signs(
+        matrix, np.ones(2), np.ones(2), np.ones(2), 1.0, np.ones(2, bool), 9, 0.0, np.zeros(2)
+    )
+    assert not found
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 5])
+def test_a_model_whose_block_holds_all_weights_has_the_same_minimum(monkeypatch, n_pairs):
+    monkeypatch.setattr("seqlab.optim.quadratic_model.SEARCH_TOL", 0.0)
+    matrix, slopes, w, c1 = problem(12, 2, 3)
+    random = np.random.default_rng(1)
+    preconditioner = Preconditioner(np.diag(matrix).copy(), np.arange(12), matrix * 1.0)
+    model = QuadraticModel(preconditioner, 4)
+    for _ in range(n_pairs):
+        step = random.normal(size=12)
+        model.update(w, w + step, slopes, slopes + 1.7 * matrix @ step + 0.1 * step)
+    whole, parts = np.empty(12), np.empty(12)
+    decrease = model.minimise(w, slopes, c1, whole)
+    monkeypatch.setattr(QuadraticModel, "_solve_whole", lambda *arguments: None)
+    assert model.minimise(w, slopes, c1, parts) == pytest.approx(decrease, rel=1e-8)
+    np.testing.assert_allclose(whole, parts, rtol=1e-6, atol=1e-8)
