@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
-    from seqlab.structures.chain.bound import BoundChain, ChainMarginals
+    from seqlab.structures.chain.bound import BoundChain
+    from seqlab.structures.chain.marginals import ChainMarginals
     from seqlab.structures.chain.columns import centred_shares, mean_squares, typical_shares
     from seqlab.structures.chain.features import ChainFeatures
     from seqlab.structures.chain.margins import ChainMarginModel
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = import_on_use(
     __name__,
     {
-        "bound": ("BoundChain", "ChainMarginals"),
+        "bound": ("BoundChain",),
+        "marginals": ("ChainMarginals",),
         "columns": ("centred_shares", "mean_squares", "typical_shares"),
         "features": ("ChainFeatures",),
         "margins": ("ChainMarginModel",),
