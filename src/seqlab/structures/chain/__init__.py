@@ -6,9 +6,9 @@ from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.bound import BoundChain
-    from seqlab.structures.chain.marginals import ChainMarginals
     from seqlab.structures.chain.columns import centred_shares, mean_squares, typical_shares
     from seqlab.structures.chain.features import ChainFeatures
+    from seqlab.structures.chain.marginals import ChainMarginals
     from seqlab.structures.chain.margins import ChainMarginModel
     from seqlab.structures.chain.pattern import FeaturePattern
     from seqlab.structures.chain.structure import ChainStructure, previous_codes
