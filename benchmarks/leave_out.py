@@ -2,10 +2,11 @@
 
 A run stops when both a multiple (`SAFETY`) of the decrease in the last three iterations and a multiple
 (`CAUTION`) of the decrement of slow directions are below the tolerance; or, if c1 = 0 and all features have
-the same scale, when a fraction (1 / `RATIO`) of the certified bound is. For every data set of `datasets.py`
-and each of its penalties a fit is recorded with a smaller tolerance; the iteration at which it would have
-stopped with other constants follows from the record. For each data set the constants are those that need the
-fewest iterations on the other data sets, of those that end at most 0.07 % above the optimum on all of them.
+the same scale, when the certified bound divided by a constant (`RATIO`) is, on conditions that exclude a
+plateau (see `seqlab.optim.state.StoppingRule`). For every data set of `datasets.py` and each of its penalties
+a fit is recorded with a smaller tolerance; the iteration at which it would have stopped with other constants
+follows from the record. For each data set the constants are those that need the fewest iterations on the
+other data sets, of those that end at most 0.07 % above the optimum on all of them.
 
 ``python benchmarks/leave_out.py [word ...]`` uses the data sets whose name contains a word.
 """
@@ -51,8 +52,8 @@ def record(X, y, c1, c2):
     points, state = [], StoppingRule.state
 
     def recorded(self, w, objective, norm, decrement, slow_decrement=None, lower_bound=None):
-        has_ratio = lower_bound is not None and self.bound_ratio > 1.0
-        bound = objective - lower_bound if has_ratio else math.inf
+        is_divided = lower_bound is not None and self.divide_bound
+        bound = objective - lower_bound if is_divided else math.inf
         points.append(Point(objective, decrement, (slow_decrement or 0.0) / factor, bound))
         return state(self, w, objective, norm, decrement, slow_decrement, lower_bound)
 
@@ -71,7 +72,13 @@ def stop(points, best, caution, safety, ratio):
     for i, point in enumerate(points):
         earlier = points[i - PERIOD].objective if i >= PERIOD else math.inf
         estimate = max(safety * (earlier - point.objective), caution * point.slow)
-        if max(point.decrement, min(estimate, point.bound / ratio)) <= TOL * point.objective:
+        quarter = max(PERIOD, (i + 1) // 4)
+        before = points[i - quarter].objective if i >= quarter else math.inf
+        divided = max(point.bound / ratio, 1.5 * (before - point.objective))
+        if i >= PERIOD and point.bound < math.inf:
+            fall = max(points[i - PERIOD].bound - point.bound, 1e-300)
+            divided = max(divided, 1.5 * point.bound * (earlier - point.objective) / fall)
+        if max(point.decrement, min(estimate, divided)) <= TOL * point.objective:
             break
     return i, 100 * (points[i].objective / best - 1)
 
