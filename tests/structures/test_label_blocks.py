@@ -111,7 +111,8 @@ def test_blocks_do_not_depend_on_the_number_of_threads(every_step):
         np.testing.assert_array_equal(block, other)
 
 
-def test_a_label_that_no_step_is_undecided_about_has_an_empty_sample(every_step):
+def test_a_label_that_no_step_is_undecided_about_has_an_empty_sample(every_step, monkeypatch):
+    monkeypatch.setattr(label_blocks, "MIN_CORRELATION", 0.0)
     term, _ = likelihood(5)
     blocks = term.bound._label_blocks
     blocks.variances[:] = 0.0
@@ -145,3 +146,16 @@ def test_a_fit_with_blocks_does_not_depend_on_the_number_of_threads():
     one, two = (LinearChainCRF(c2=0.1, n_jobs=n).fit(X, y) for n in (1, 2))
     assert one.objective_ == two.objective_
     np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_there_are_no_blocks_if_exactly_one_feature_is_on(every_step):
+    random = np.random.default_rng(0)
+    X = [np.eye(6)[random.integers(6, size=8)] for _ in range(40)]
+    y = [random.integers(N_LABELS, size=8) for _ in X]
+    model = LinearChainCRF(all_states=True)
+    data = model._read_training(X, y, None, None)
+    term = Likelihood(model._bind(data), data.codes, data.sequence_weights)
+    w = random.normal(size=term.n_params)
+    assert term.bound.label_blocks(term.curvature(w)) is None
+    other, w = likelihood(40)
+    assert other.bound.label_blocks(other.curvature(w)) is not None

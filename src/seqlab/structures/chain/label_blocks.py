@@ -39,6 +39,9 @@ MIN_SAMPLED, MAX_SAMPLED = 2, 8
 MAX_WORK = 30.0
 # Variances that are stored: at most as much memory as this share of the data, or this many bytes.
 MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
+# Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
+# one of the features is on, the blocks are diagonal, and a single block with the transitions is better.
+MIN_CORRELATION = 0.1
 # Sampled steps that are multiplied at a time, which stay in the cache.
 ROWS = 128
 
@@ -91,10 +94,10 @@ class LabelBlocks:
         self._steps = np.flatnonzero(np.repeat(is_stored, lengths))
         self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
 
-    def compute(self, diagonal: Floats) -> list[tuple[Ints, Floats]]:
+    def compute(self, diagonal: Floats) -> list[tuple[Ints, Floats]] | None:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
 
-        Only correlations come from the sample.
+        Only correlations come from the sample. None if features are hardly correlated.
         """
         starts, labels = self._structure.state.explicit()
         feature = np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -111,7 +114,9 @@ class LabelBlocks:
             complete_block(products, diagonal[state][weights])
             return weights + state.start, products
 
-        return run_blocks(block, n_labels, self._n_jobs)
+        blocks = run_blocks(block, n_labels, self._n_jobs)
+        correlations = [_mean_correlation(products) for _, products in blocks]
+        return blocks if np.mean(correlations) >= MIN_CORRELATION else None
 
     def _sample(self, label: int) -> tuple[Ints, Floats]:
         """Return steps with probabilities proportional to their variances, and how often each is drawn."""
@@ -138,3 +143,14 @@ def _products(matrix: Any, steps: Ints, counts: Floats) -> Floats:
         with np.errstate(over="ignore"):
             add_transposed_product(x, np.arange(x.shape[0]), x.shape[0], counted, ones, out)
     return np.ascontiguousarray(out[:, :n_features])
+
+
+def _mean_correlation(block: Floats) -> float:
+    """Return the sum of the squared correlations of a feature with the others, on average."""
+    variances = np.diag(block)
+    is_used = variances > 0.0
+    if not is_used.any():
+        return 0.0
+    roots = np.sqrt(variances[is_used])
+    correlations = block[np.ix_(is_used, is_used)] / roots / roots[:, None]
+    return float(np.mean(np.sum(correlations * correlations, axis=1) - 1.0))
