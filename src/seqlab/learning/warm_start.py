@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 MIN_PASSES, MAX_PASSES = 2, 30
 MAX_RATIO = 0.97
 N_SAMPLE = 400  # number of sequences on which the learning rate is chosen
-RATE = 0.1
+RATE = 0.15
 MAX_HALVINGS = 30
 # Below this c2, for features of mean square 1, the square root of the curvature is the better preconditioner.
 WEAK_PENALTY = 0.05

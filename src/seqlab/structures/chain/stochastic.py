@@ -12,6 +12,7 @@ from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
+from seqlab.utils.linalg import axpy
 from seqlab.utils.signals import check_signals
 
 Floats = NDArray[np.float64]
@@ -134,7 +135,7 @@ class ChainStochasticPasses:
             for to, now in frequent:
                 to += now
             if i % PARTS_PER_MEAN == PARTS_PER_MEAN // 2 or len(parts) <= PARTS_PER_MEAN // 2:
-                np.add(mean.state, self._scale * table.state, out=mean.state)
+                axpy(self._scale, table.state, mean.state)
                 n_means += 1
         np.divide(mean.state, n_means, out=mean.state)
         for to, _ in frequent:
