@@ -205,3 +205,25 @@ def test_a_time_stamp_among_dict_features_does_no_harm():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LinearChainCRF(c2=0.1).fit(stamped, y)
     assert model.score(stamped, y) == 1.0
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.1])
+@pytest.mark.parametrize("value", [1e8, 1e9, 1e12])
+def test_one_huge_value_is_not_taken_for_convergence(value, c1):
+    """Its curvature vanishes as soon as its label is certain, and hides how far the optimum is."""
+    random = np.random.default_rng(0)
+    means = random.normal(size=(4, 6))
+    y = [random.integers(4, size=12) for _ in range(40)]
+    X = [means[labels] + random.normal(size=(12, 6)) for labels in y]
+    X[3][2, 1] = 1e6  # the weight can be rescaled: a larger value hardly changes the optimum
+    best = LinearChainCRF(c1=c1, tol=1e-6).fit(X, y)
+    assert best.converged_
+    X[3][2, 1] = value
+    model = LinearChainCRF(c1=c1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    if model.converged_:
+        assert model.objective_ <= 1.001 * best.objective_
+    else:
+        assert "feature 1 has values up to" in str(caught[0].message)

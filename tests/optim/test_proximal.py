@@ -118,6 +118,7 @@ class FlatCurvature:
     """Claims that there is nearly no curvature in any direction, but only if it is asked to check."""
 
     is_even = False
+    is_reliable = True
     slow = None
 
     def renew(self, n_done, w, gradient):

@@ -35,6 +35,8 @@ MIN_CURVATURE = 1e-3
 MIN_SLOW_CURVATURE = 1e-5
 # Smallest share of the squares of a feature that is not due to outliers or an offset.
 MIN_SHARE = 1e-12
+# With a smaller share, next to values 1e6 times as large as typical ones, no curvature is reliable.
+MIN_RELIABLE_SHARE = 1e-11
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
 # Number of iterations after which the whole Hessian is computed, if that is possible, and after which it is
@@ -63,7 +65,6 @@ class LikelihoodCurvature:
         squares = objective.term.squared_scales()
         # Features that are always zero count as if their scale were 1.
         self._squares = np.ones(1) if squares is None else np.where(squares > 0.0, squares, 1.0)
-        self._has_scales = squares is not None
         self.is_even = squares is None
         counted = 1.0 if objective.penalised is None else objective.penalised.astype(np.float64)
         self._penalty = 2.0 * objective.c2 * counted
@@ -88,7 +89,7 @@ class LikelihoodCurvature:
         self._set_slow(total)
         if self.sparse:
             scales = self._roots(total)
-        elif self._has_scales:
+        elif not self.is_even:
             scales = np.mean(diagonal / self._squares) * self._squares + self._penalty
         else:
             return None
@@ -124,7 +125,7 @@ class LikelihoodCurvature:
         None if all features have scale 1: then the diagonal computed last is good enough, and a pass over
         the data is a noticeable share of a fast fit.
         """
-        if not self._has_scales:
+        if self.is_even:
             return None
         diagonal = self._compute(w)
         if diagonal is None:
@@ -239,8 +240,13 @@ class LikelihoodCurvature:
         return roots
 
     @cached_property
+    def is_reliable(self) -> bool:
+        """Whether the curvature says how far the optimum is: not if a feature has extreme outliers."""
+        return bool(np.min(self._shares, initial=1.0) >= MIN_RELIABLE_SHARE)
+
+    @cached_property
     def _shares(self) -> Floats | float:
-        shares = self.objective.term.typical_shares() if self._has_scales else None
+        shares = self.objective.term.typical_shares() if not self.is_even else None
         return 1.0 if shares is None else np.maximum(shares, MIN_SHARE)
 
 

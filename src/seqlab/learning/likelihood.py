@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 # operations of this number of passes over the data. With an L1 penalty it is factorised in every iteration.
 MAX_BLOCK = 400
 BLOCK_PASSES = {False: 20.0, True: 0.3}
-# Covariances between steps are worth their time if labels last at least this number of steps on average. Labels
-# that are less probable than the second number, precise or not, are left out there.
+# Covariances between steps are worth their time if labels last at least this number of steps on average.
+# Labels that are less probable than the second number, precise or not, are left out there.
 MIN_RUN = 5.0
 MIN_PROBABILITY = {True: 1e-3, False: 1e-2}
 

@@ -68,6 +68,8 @@ def lbfgs(
         objective.strong_convexity,
         late_safety=4.5,
         divide_bound=curvature is not None and curvature.is_even,
+        confirm=curvature is not None and not curvature.is_even,
+        only_bound=curvature is not None and not curvature.is_reliable,
     )
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     value, gradient = objective.loss_gradient(w)

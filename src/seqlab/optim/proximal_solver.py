@@ -29,9 +29,9 @@ SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
 # Factor of the decrement of slow directions.
 CAUTION = 3.0
-# Factor of the decrease in the last quarter of the iterations. The decrease was 0.6 times the distance at the
-# end of the slowest fit of text (noun phrases, c1 = 0.1, c2 = 0.01).
-TAIL_SAFETY = 2.0
+# The solver ends if the objective has not decreased in this number of iterations: rounding errors prevent
+# any further decrease.
+MAX_FLAT = 20
 
 
 def proximal(
@@ -47,7 +47,8 @@ def proximal(
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`."""
-    rule = StoppingRule(tol, objective.strong_convexity, tail_safety=TAIL_SAFETY)
+    is_reliable = curvature is None or curvature.is_reliable
+    rule = StoppingRule(tol, objective.strong_convexity, confirm=True, only_bound=not is_reliable)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
@@ -61,9 +62,12 @@ def proximal(
     state = rule.state(w, value, norm, decrement, slow_decrement(w, gradient, c1, curvature))
     yield state
 
-    n_done = 0
+    n_done, n_flat = 0, 0
     for _ in range(max_iter):
         if state.converged:
+            return
+        if n_flat >= MAX_FLAT:
+            yield rule.stuck(state)
             return
         expected = float(dot(gradient, direction)) + float(
             dot(c1, np.abs(w + direction) - np.abs(w))
@@ -87,6 +91,7 @@ def proximal(
             model.minimise(w, gradient, c1, direction)
             continue
         model.update(w, w_new, gradient, gradient_new)
+        n_flat = n_flat + 1 if value_new >= value else 0
         w, value, gradient = w_new, value_new, gradient_new
         norm = subgradient_norm(w, gradient, c1)
         n_done += 1
