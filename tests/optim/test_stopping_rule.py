@@ -21,7 +21,7 @@ def run(distances, bounds, *, decrement=0.0, slow=None, **options):
 
 
 def test_bound_divided_by_its_ratio_stops_a_linearly_converging_run():
-    distances = 0.8 ** np.arange(60.0)
+    distances = 0.01 * 0.8 ** np.arange(30.0)
     bounds = 5.0 * distances
     stopped = run(distances, bounds, slow=np.inf, divide_bound=True)
     assert bounds[stopped] / StoppingRule.BOUND_RATIO <= TOL * (1.0 + distances[stopped])

@@ -3,7 +3,7 @@
 Compiling creates millions of objects, so that Python's collector scans the whole program again and again and
 finds next to nothing: a tenth of the time of a first fit. Objects without a reference cycle, nearly all of
 them, are freed at once as always; the others are collected after the function and all that it calls have
-been compiled.
+been compiled. This holds for every function that numba compiles in the process, also those of other packages.
 """
 
 from __future__ import annotations
