@@ -108,6 +108,7 @@ def write(results):
         "to CRFsuite's 100 iterations, and to the iterations that CRFsuite takes to the objective of seqlab",
         "(`>`: 1,500, or as many as take 15 seconds, are not enough). Excess and seconds of CRFsuite are",
         "those of 100 iterations.", "",
+        "Two processes, one for each core, were measured at a time, in part beside the test suite.", "",
         "The size and the sample of the dense block in the preconditioner, the first step and the",
         "iterations at which it is renewed were chosen on the data sets marked *, with c1 = 0 for most",
         "of them. The factors of the stopping rule were chosen on all data sets; `leave_out.md` says what",
