@@ -35,19 +35,22 @@ def store_pair(
 
     Step and change ``place`` receive the differences. ``out[:, k]`` receives, for each pair ``k`` in use:
     step k . new change, new step . change k, change k . new change in the metric ``inverse``, step k . new
-    step, and change k . new change. ``begin`` is a multiple of `BLOCK`.
+    step, change k . new change, and the two products of `history_dots` with the new gradient, which would
+    otherwise read all pairs once more. ``begin`` is a multiple of `BLOCK`.
     """
-    memory, products = used.size, np.empty(BLOCK)
+    memory, products = used.size, np.empty((2, BLOCK))
     for first in range(begin, stop, BLOCK):
         last = min(first + BLOCK, stop)
         block = pairs[first // BLOCK]
         size = last - first
-        scaled = products[:size]
+        scaled, scaled_gradient = products[0, :size], products[1, :size]
         step, change = block[place, :size], block[memory + place, :size]
+        part = gradient_new[first:last]
         for i in range(size):
             step[i] = w_new[first + i] - w[first + i]
-            change[i] = gradient_new[first + i] - gradient[first + i]
-            scaled[i] = change[i] * (inverse[first + i] if inverse.size > 0 else 1.0)
+            change[i] = part[i] - gradient[first + i]
+            factor = inverse[first + i] if inverse.size > 0 else 1.0
+            scaled[i], scaled_gradient[i] = change[i] * factor, part[i] * factor
         for k in range(memory):
             if used[k]:
                 out[0, k] += dot(block[k, :size], change)
@@ -55,6 +58,8 @@ def store_pair(
                 out[2, k] += dot(block[memory + k, :size], scaled)
                 out[3, k] += dot(block[k, :size], step)
                 out[4, k] += dot(block[memory + k, :size], change)
+                out[5, k] += dot(block[k, :size], part)
+                out[6, k] += dot(block[memory + k, :size], scaled_gradient)
 
 
 @njit(nogil=True, cache=True)

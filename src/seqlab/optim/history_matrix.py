@@ -55,9 +55,11 @@ class InverseHessian:
         self._plain = np.zeros((2, memory, memory))  # step i . step j and change i . change j
         self._block_changes: dict[int, Vector] = {}  # gradient changes of the weights in the block
         self._scale = 1.0
+        # A gradient and its products with the steps and, in the metric, with the changes.
+        self._known: tuple[Vector, Vector, Vector] | None = None
 
     def _set_preconditioner(self, preconditioner: Preconditioner | None) -> None:
-        self._preconditioner = preconditioner
+        self._preconditioner, self._known = preconditioner, None
         # Kernels use the diagonal part; the block, which is small, is added to their results.
         self._inverse = np.empty(0) if preconditioner is None else preconditioner.diagonal_inverse()
         self._block = (
@@ -85,7 +87,7 @@ class InverseHessian:
             self._set_preconditioner(preconditioner)
         self._rows.clear()
         self._used[:] = False
-        self._scale = 1.0
+        self._scale, self._known = 1.0, None
 
     def replace_preconditioner(self, preconditioner: Preconditioner) -> None:
         """Replace the preconditioner and keep all pairs."""
@@ -130,7 +132,7 @@ class InverseHessian:
         arrays = w, w_new, gradient, gradient_new, self._inverse, self._pairs
 
         def run(begin: int, stop: int) -> NDArray[np.float64]:
-            out = np.zeros((5, memory))
+            out = np.zeros((7, memory))
             store_pair(*arrays, place, self._used, begin, stop, out)
             return out
 
@@ -141,14 +143,15 @@ class InverseHessian:
         curvature, change_norm2 = products[0, place], products[2, place]
         # In the metric of the preconditioner: one column of large scale must not decide.
         if curvature <= np.finfo(np.float64).eps * change_norm2:
-            self._used[place] = False
+            self._used[place], self._known = False, None
             return False
         self._rows.insert(0, place)
         self._step_change[:, place] = products[0]
         self._step_change[place] = products[1]
         self._change_change[place] = self._change_change[:, place] = products[2]
-        self._plain[:, place] = self._plain[:, :, place] = products[3:]
+        self._plain[:, place] = self._plain[:, :, place] = products[3:5]
         self._scale = float(curvature / products[2, place])
+        self._known = gradient_new, products[5], products[6]
         return True
 
     def difference_products(self, shift: float) -> Vector:
@@ -174,10 +177,15 @@ class InverseHessian:
 
         of_steps, of_changes = np.zeros(memory), np.zeros(memory)
         if self._rows:
-            step_gradient, change_gradient = np.sum(
-                run_chunks(dots, gradient.size, self._n_jobs), axis=0
+            if self._known is not None and self._known[0] is gradient:
+                _, step_gradient, change_gradient = self._known
+            else:
+                step_gradient, change_gradient = np.sum(
+                    run_chunks(dots, gradient.size, self._n_jobs), axis=0
+                )
+            change_gradient = change_gradient + self._block_products(
+                self._solve_block(gradient[self._block])
             )
-            change_gradient += self._block_products(self._solve_block(gradient[self._block]))
             self._recursion(step_gradient, change_gradient, of_steps, of_changes)
 
         def run(begin: int, stop: int) -> None:
