@@ -40,6 +40,11 @@ MIN_SLOW_CURVATURE = 1e-5
 MIN_SHARE = 1e-12
 # With a smaller share, next to values 1e6 times as large as typical ones, no curvature is reliable.
 MIN_RELIABLE_SHARE = 1e-11
+# Factor of the data part of the diagonal. About twenty features are active in a step of text, and moving all of
+# them has far more curvature than the diagonal says; the curvature of the penalty is exact. With a factor of 1
+# the solver would divide both by the same number, and weights of rare features would move too slowly. On 30
+# problems factors of 2, 3 and 4 took 0.96, 0.94 and 0.92 times as many iterations.
+COLLECTIVE = 3.0
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
 # Number of iterations after which the whole Hessian is computed, if that is possible, and after which it is
@@ -157,8 +162,11 @@ class LikelihoodCurvature:
         diagonal = self._compute(w)
         if diagonal is None:
             return None
-        is_near = self._is_near or (self.sparse and self._n_done >= LATE)
-        scales = diagonal if is_near else self._roots(diagonal)
+        is_late = self.sparse and self._n_done >= LATE
+        if self._is_near:
+            data = np.maximum(diagonal - self._penalty, 0.0)
+            return self._with_block(w, diagonal, diagonal + (COLLECTIVE - 1.0) * data)
+        scales = diagonal if is_late else self._roots(diagonal)
         return self._with_block(w, diagonal, _fit_length(scales, diagonal, gradient))
 
     def _with_block(self, w: Floats, diagonal: Floats, scales: Floats) -> Preconditioner:
@@ -166,7 +174,7 @@ class LikelihoodCurvature:
         data = np.maximum(diagonal - self._penalty, 0.0)
         found = (
             self._whole_hessian(w, diagonal, data, scales)
-            or self._label_blocks(diagonal, data, scales)
+            or self._label_blocks(diagonal, data, diagonal if self._is_near else scales)
             or self._largest_block(w, diagonal, data, scales)
         )
         self._block = found if found is not None and found.has_block else None
