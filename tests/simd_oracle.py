@@ -48,6 +48,10 @@ def dot_lanes(x, y, total, n):
     total[0] = (x[:n] * y[:n]).sum(axis=0)
 
 
+def sum_lanes(x, out, n):
+    out[:n] = x[:n].sum(axis=1)
+
+
 def scale_lanes(x, factor, n):
     x[:n] *= factor[0]
 
@@ -65,6 +69,11 @@ def add_outer_lanes(left, right, out, n, i, j):
 def transpose_to_lanes(unary, out, bounds, lengths, t, width):
     rows = [begin + t if t < length else -1 for begin, length in zip(bounds, lengths, strict=True)]
     out[:] = unary[rows].T
+
+
+def transpose_from_lanes(x, out, bounds, lengths, t, width):
+    for c, (begin, length) in enumerate(zip(bounds, lengths, strict=True)):
+        out[begin + t if t < length else -1] = x[:width, c]
 
 
 def bound_lanes(x, out, n):

@@ -27,7 +27,6 @@ def run_group(chains, pairwise, weights, capacity=None):
     shift, spread = exp_matrix(np.ascontiguousarray(pairwise), exp_pairwise, exp_transposed)
     products, transitions = np.zeros((width * width, LANES)), np.zeros((width, width))
     node, log_z = np.empty_like(unary), np.empty(LANES)
-    node = node[:-1]
     space = group_space(max(lengths) if capacity is None else capacity, unary)
     done = group_marginals(
         unary, bounds, len(chains), exp_pairwise, exp_transposed, shift, spread,
@@ -36,6 +35,7 @@ def run_group(chains, pairwise, weights, capacity=None):
     if not done:
         return None
     fold_products(products, exp_pairwise, transitions)
+    node = node[:-1]  # the last row is workspace
     assert not products.any()
     assert not node[:, n_labels:].any()
     return log_z[: len(chains)], node[:, :n_labels], transitions[:n_labels, :n_labels]

@@ -156,6 +156,21 @@ def test_transpose_to_lanes(width):
         assert_equals_oracle("transpose_to_lanes", draw(40, width), out, bounds, lengths, t, width)
 
 
+@pytest.mark.parametrize("width", [4, 8, 12, 100])
+def test_transpose_from_lanes(width):
+    bounds, lengths = np.arange(0, 32, 4), np.array([4, 2, 3, 0, 1, 9, 3, 2])
+    for t in (0, 2):
+        out = draw(40, width)
+        assert_equals_oracle(
+            "transpose_from_lanes", draw(width, LANES), out, bounds, lengths, t, width
+        )
+
+
+@pytest.mark.parametrize("n", [8, 16, 24])
+def test_sum_lanes(n):
+    assert_equals_oracle("sum_lanes", draw(n, LANES), np.empty(n), n, rtol=ROUNDED)
+
+
 def test_bounds_do_not_see_the_padding():
     x = draw(12, LANES)
     x[10:] = -np.inf

@@ -1,4 +1,4 @@
-"""Scores of eight chains into lanes: each step is shifted by its largest score and exponentiated.
+"""Scores of eight chains into lanes, each step shifted by its largest score and exponentiated; and back.
 
 One step of the eight chains is read once, transposed in registers and stored as `LANES` columns, and the
 exponentials are taken eight at a time. Writing one chain after the other would touch every cache line of
@@ -20,6 +20,7 @@ from seqlab.simd.builder import INT64, VectorBuilder, define, intrinsic
 from seqlab.simd.exponential import exp_vector
 from seqlab.simd.lanes import LANES
 
+SERIES = 4  # comparisons at a time
 TRANSPOSED = 4  # columns that are transposed at a time; the width of a row must be a multiple of it
 
 
@@ -34,12 +35,7 @@ def transpose_to_lanes(
 
     def generate(code: VectorBuilder, t: Any, width: Any) -> None:
         build = code.ir
-        last = build.sub(build.extract_value(code.arrays[0].shape, 0), INT64(1))
-        begins = []
-        for c in range(LANES):
-            begin, length = code.load_scalar(2, INT64(c)), code.load_scalar(3, INT64(c))
-            row = build.select(build.icmp_signed("<", t, length), build.add(begin, t), last)
-            begins.append(build.mul(row, width))
+        begins = _rows_of_chains(code, 0, t, width)
         part = ir.VectorType(ir.DoubleType(), TRANSPOSED)
         with code.loop(build.udiv(width, INT64(TRANSPOSED))) as loop:
             column = build.mul(loop.index, INT64(TRANSPOSED))
@@ -66,23 +62,86 @@ def transpose_to_lanes(
 
 
 @intrinsic
+def transpose_from_lanes(
+    typing_context: Any, x: Any, out: Any, bounds: Any, lengths: Any, t: Any, width: Any
+) -> Any:
+    """``out[bounds[c] + t, j] = x[j, c]`` for ``j < width``, a multiple of `TRANSPOSED`.
+
+    After the end of a chain (``t >= lengths[c]``) the last row of ``out`` is written instead.
+    """
+
+    def generate(code: VectorBuilder, t: Any, width: Any) -> None:
+        build = code.ir
+        begins = _rows_of_chains(code, 1, t, width)
+        part = ir.VectorType(ir.DoubleType(), TRANSPOSED)
+        half = LANES // 2
+        with code.loop(build.udiv(width, INT64(TRANSPOSED))) as loop:
+            column = build.mul(loop.index, INT64(TRANSPOSED))
+            rows = [code.load_row(0, build.add(column, INT64(k))) for k in range(TRANSPOSED)]
+            for high in (0, half):
+                # First two columns of four chains in a vector, then four columns of two chains.
+                order = [high + k // 2 + LANES * (k % 2) for k in range(LANES)]
+                left = code.shuffle(rows[0], rows[1], order)
+                right = code.shuffle(rows[2], rows[3], order)
+                for pair in (0, 1):
+                    places = [4 * pair, 4 * pair + 1]
+                    for c in (0, 1):
+                        chosen = [k + 2 * c for k in places]
+                        chain = code.shuffle(left, right, chosen + [LANES + k for k in chosen])
+                        begin = begins[high + 2 * pair + c]
+                        address = build.gep(code.arrays[1].data, [build.add(begin, column)])
+                        pointer = build.bitcast(address, part.as_pointer())
+                        build.store(chain, pointer, align=8)
+
+    return define(generate, (x, out, bounds, lengths), 2, n_lanes=LANES)
+
+
+def _rows_of_chains(code: VectorBuilder, array: int, t: Any, width: Any) -> list[Any]:
+    """Place of step ``t`` of each chain in an array; after the end of a chain that of the last row.
+
+    Arguments 2 and 3 of the intrinsic are ``bounds`` and ``lengths``.
+    """
+    build = code.ir
+    last = build.sub(build.extract_value(code.arrays[array].shape, 0), INT64(1))
+    places = []
+    for c in range(LANES):
+        begin, length = code.load_scalar(2, INT64(c)), code.load_scalar(3, INT64(c))
+        row = build.select(build.icmp_signed("<", t, length), build.add(begin, t), last)
+        places.append(build.mul(row, width))
+    return places
+
+
+@intrinsic
 def bound_lanes(typing_context: Any, x: Any, out: Any, n: Any) -> Any:
-    """Largest entry of ``x[:n, c]`` into ``out[0, c]``, smallest one above ``-inf`` into ``out[1, c]``."""
+    """Largest entry of ``x[:n, c]`` into ``out[0, c]``, smallest one above ``-inf`` into ``out[1, c]``.
+
+    ``n`` is a multiple of `SERIES`.
+    """
 
     def generate(code: VectorBuilder, n: Any) -> None:
         build = code.ir
-        (largest,), (smallest,) = code.variables(1, -math.inf), code.variables(1, math.inf)
-        with code.loop(n) as loop:
-            row = code.load_row(0, loop.index)
-            code.raise_to(largest, row)
-            lowest = build.load(smallest)
+        # Several series of comparisons, which do not wait for each other.
+        largest, smallest = code.variables(SERIES, -math.inf), code.variables(SERIES, math.inf)
+
+        def lower(place: Any, row: Any) -> None:
+            lowest = build.load(place)
             is_lower = build.and_(
                 build.fcmp_ordered("<", row, lowest),
                 build.fcmp_ordered(">", row, code.constant(-math.inf)),
             )
-            build.store(build.select(is_lower, row, lowest), smallest)
-        code.store_row(build.load(largest), 1, INT64(0))
-        code.store_row(build.load(smallest), 1, INT64(1))
+            build.store(build.select(is_lower, row, lowest), place)
+
+        with code.loop(build.udiv(n, INT64(SERIES))) as loop:
+            first = build.mul(loop.index, INT64(SERIES))
+            for k in range(SERIES):
+                row = code.load_row(0, build.add(first, INT64(k)))
+                code.raise_to(largest[k], row)
+                lower(smallest[k], row)
+        for k in range(1, SERIES):
+            code.raise_to(largest[0], build.load(largest[k]))
+            lower(smallest[0], build.load(smallest[k]))
+        code.store_row(build.load(largest[0]), 1, INT64(0))
+        code.store_row(build.load(smallest[0]), 1, INT64(1))
 
     return define(generate, (x, out), 1, n_lanes=LANES)
 

@@ -42,17 +42,37 @@ def matrix_times_lanes(typing_context: Any, matrix: Any, x: Any, out: Any, n: An
     return define(generate, (matrix, x, out), 1, n_lanes=LANES)
 
 
+def _sum_products(code: VectorBuilder, n: Any, *, overwrite: bool) -> None:
+    """Write ``sum_{r < n} x[r] * y[r]`` to row 0 of the third array; the products to ``x`` if wanted.
+
+    `ROWS` sums at a time: a single one would wait for the latency of each addition.
+    """
+    build = code.ir
+    sums = code.variables(ROWS, 0.0)
+    with code.loop(build.udiv(n, INT64(ROWS))) as loop:
+        first = build.mul(loop.index, INT64(ROWS))
+        for k, place in enumerate(sums):
+            row = build.add(first, INT64(k))
+            product = code.multiply(code.load_row(0, row), code.load_row(1, row))
+            if overwrite:
+                code.store_row(product, 0, row)
+            code.add_to(place, product)
+    code.store_row(_add_pairwise(code, [build.load(place) for place in sums]), 2, INT64(0))
+
+
+def _add_pairwise(code: VectorBuilder, values: list[Any]) -> Any:
+    """The sum of a power of two of vectors, halves first."""
+    while len(values) > 1:
+        values = [code.add(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+    return values[0]
+
+
 @intrinsic
 def weight_lanes(typing_context: Any, x: Any, weights: Any, total: Any, n: Any) -> Any:
     """``x[r, c] *= weights[r, c]`` for ``r < n``; ``total[0, c]`` receives the sum of the products."""
 
     def generate(code: VectorBuilder, n: Any) -> None:
-        (total_place,) = code.variables(1, 0.0)
-        with code.loop(n) as loop:
-            product = code.multiply(code.load_row(0, loop.index), code.load_row(1, loop.index))
-            code.store_row(product, 0, loop.index)
-            code.add_to(total_place, product)
-        code.store_row(code.ir.load(total_place), 2, INT64(0))
+        _sum_products(code, n, overwrite=True)
 
     return define(generate, (x, weights, total), 1, n_lanes=LANES)
 
@@ -62,13 +82,33 @@ def dot_lanes(typing_context: Any, x: Any, y: Any, total: Any, n: Any) -> Any:
     """``total[0, c] = sum_{r < n} x[r, c] * y[r, c]``."""
 
     def generate(code: VectorBuilder, n: Any) -> None:
-        (total_place,) = code.variables(1, 0.0)
-        with code.loop(n) as loop:
-            x, y = code.load_row(0, loop.index), code.load_row(1, loop.index)
-            code.add_to(total_place, code.multiply(x, y))
-        code.store_row(code.ir.load(total_place), 2, INT64(0))
+        _sum_products(code, n, overwrite=False)
 
     return define(generate, (x, y, total), 1, n_lanes=LANES)
+
+
+@intrinsic
+def sum_lanes(typing_context: Any, x: Any, out: Any, n: Any) -> Any:
+    """``out[r] = sum_c x[r, c]`` for ``r < n``, a multiple of `LANES`."""
+
+    def generate(code: VectorBuilder, n: Any) -> None:
+        build = code.ir
+        with code.loop(build.udiv(n, INT64(LANES))) as loop:
+            first = build.mul(loop.index, INT64(LANES))
+            rows = [code.load_row(0, build.add(first, INT64(r))) for r in range(LANES)]
+            # Each addition leaves half as many vectors, each with sums of twice as many rows.
+            span = 1
+            while len(rows) > 1:
+                left = [(c & ~span) + (LANES if c & span else 0) for c in range(LANES)]
+                right = [c + span for c in left]
+                rows = [
+                    code.add(code.shuffle(a, b, left), code.shuffle(a, b, right))
+                    for a, b in zip(rows[::2], rows[1::2], strict=True)
+                ]
+                span *= 2
+            code.store(rows[0], 1, first)
+
+    return define(generate, (x, out), 1, n_lanes=LANES)
 
 
 @intrinsic

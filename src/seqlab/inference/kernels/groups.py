@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from seqlab.inference.kernels.forward_backward import MAX_RANGE
 from seqlab.inference.scores import Floats
-from seqlab.simd.lane_loading import bound_lanes, exp_lanes, transpose_to_lanes
+from seqlab.simd.aligned import aligned_vector
+from seqlab.simd.lane_loading import (
+    bound_lanes,
+    exp_lanes,
+    transpose_from_lanes,
+    transpose_to_lanes,
+)
 from seqlab.simd.lanes import (
     LANES,
     ROWS,
@@ -27,6 +33,7 @@ from seqlab.simd.lanes import (
     matrix_times_lanes,
     multiply_lanes,
     scale_lanes,
+    sum_lanes,
     weight_lanes,
 )
 
@@ -47,15 +54,17 @@ def fill_lanes(x: Floats, value: float) -> None:
 def forward_backward_lanes(
     weights: Floats,
     alpha: Floats,
-    node: Floats,
+    bounds: NDArray[np.int64],
     lengths: NDArray[np.int64],
     lane_weights: Floats,
     n_steps: int,
     exp_pairwise: Floats,
     exp_transposed: Floats,
     beta: Floats,
+    marginal: Floats,
     lane: Floats,
     products: Floats,
+    node: Floats,
     log_z: Floats,
 ) -> None:
     """Compute the node marginals of up to eight chains and add up their transition sums.
@@ -65,23 +74,25 @@ def forward_backward_lanes(
     weights : array of shape (n_rows, width, LANES)
         Exponentials of the unary scores, each row of a chain divided by its maximum; 1 in the steps
         after a chain's end. Overwritten.
-    alpha, node : arrays of shape (n_rows, width, LANES)
-        ``node`` receives the marginals; its steps after a chain's end have no meaning.
-    lengths : int64 array of shape (LANES,)
-        Number of steps of each chain; 0 for an idle lane.
+    alpha : array of shape (n_rows, width, LANES)
+        Workspace.
+    bounds, lengths : int64 arrays of shape (LANES + 1,) and (LANES,)
+        First row of each chain in ``node``, and its number of steps; 0 for an idle lane.
     lane_weights : array of shape (LANES,)
         Weight of each chain in ``products``.
     n_steps : int
         Length of the longest chain.
     exp_pairwise, exp_transposed : arrays of shape (width, width)
         Exponentials of the transition scores, divided by the largest; zero in the padding.
-    beta : array of shape (width, LANES)
+    beta, marginal : arrays of shape (width, LANES)
         Workspace.
     lane : array of shape (2, LANES)
         Workspace.
     products : array of shape (width * width, LANES)
         ``sum_t alpha[t-1, i] right[t, j]`` is added to row ``i * width + j``; times ``exp_pairwise[i, j]``
         these are the expected transitions.
+    node : array of shape (n_rows, width)
+        Receives the node marginals. The last row is overwritten.
     log_z : array of shape (LANES,)
         Receives log Z without the maxima that were divided out.
     """
@@ -108,9 +119,7 @@ def forward_backward_lanes(
     for c in range(LANES):
         log_z[c] += math.log(scale[c])
     fill_lanes(beta, 1.0)
-    for j in range(width):
-        for c in range(LANES):
-            node[n_steps - 1, j, c] = alpha[n_steps - 1, j, c]
+    transpose_from_lanes(alpha[n_steps - 1], node, bounds, lengths, n_steps - 1, width)
     for t in range(n_steps - 1, 0, -1):
         right, left = weights[t], alpha[t - 1]
         multiply_lanes(right, beta, right, width)
@@ -126,7 +135,8 @@ def forward_backward_lanes(
                 for j in range(width):
                     beta[j, c] = 1.0
         scale_lanes(right, lane, width)
-        multiply_lanes(left, beta, node[t - 1], width)
+        multiply_lanes(left, beta, marginal, width)
+        transpose_from_lanes(marginal, node, bounds, lengths, t - 1, width)
     for i in range(0, width, ROWS):
         for j in range(0, width, ROWS):
             add_outer_lanes(alpha, weights, products, n_steps - 1, i, j)
@@ -191,18 +201,20 @@ def group_marginals(
         Exponentials, shift and range of the transition scores from `exp_matrix`.
     lane_weights : array of shape (LANES,)
         Weight of each chain in the transition sums.
-    space : array of shape (3, n, width, LANES)
+    space : array of shape (2, n, width, LANES)
         Workspace for chains of up to ``n`` steps.
     products : array of shape (width * width, LANES)
         The transition sums are added here (see `forward_backward_lanes`).
     node : array of shape (n_rows, width)
-        Receives the node marginals.
+        Receives the node marginals. The last row is overwritten.
     log_z : array of shape (LANES,)
     """
     width = unary.shape[1]
     # Not `np.zeros`, which numba compiles again for each kind of array.
     lengths, shifts = np.empty(LANES, dtype=np.int64), np.empty(LANES)
-    beta, lane = np.empty((width, LANES)), np.empty((2, LANES))
+    beta = aligned_vector(width * LANES).reshape((width, LANES))
+    marginal = aligned_vector(width * LANES).reshape((width, LANES))
+    lane = aligned_vector(2 * LANES).reshape((2, LANES))
     for c in range(LANES):
         lengths[c], shifts[c] = 0, 0.0
     # Not a literal 0, for which numba would compile `load_lanes` once more.
@@ -212,20 +224,16 @@ def group_marginals(
         n_steps = max(n_steps, lengths[c])
     if n_steps > space.shape[1]:
         return False
-    weights, alpha, marginals = space[0], space[1], space[2]
+    weights, alpha = space[0], space[1]
     spread = load_lanes(unary, bounds, lengths, n_steps, beta, lane, shifts, weights)
     if not spread + pair_spread <= MAX_RANGE:
         return False
     forward_backward_lanes(
-        weights, alpha, marginals, lengths, lane_weights, n_steps, exp_pairwise, exp_transposed,
-        beta, lane, products, log_z,
+        weights, alpha, bounds, lengths, lane_weights, n_steps, exp_pairwise, exp_transposed,
+        beta, marginal, lane, products, node, log_z,
     )  # fmt: skip
     for c in range(n_chains):
         log_z[c] += shifts[c] + pair_shift * (lengths[c] - 1)
-        for t in range(lengths[c]):
-            target = node[bounds[c] + t]
-            for j in range(width):
-                target[j] = marginals[t, j, c]
     return True
 
 
@@ -233,13 +241,12 @@ def group_marginals(
 def fold_products(products: Floats, exp_pairwise: Floats, transitions: Floats) -> None:
     """Add the transition sums of all lanes to ``transitions`` and clear ``products``."""
     width = exp_pairwise.shape[0]
+    sums = np.empty(width * width)
+    sum_lanes(products, sums, width * width)
+    fill_lanes(products, 0.0)
     for i in range(width):
         for j in range(width):
-            total = 0.0
-            for c in range(LANES):
-                total += products[i * width + j, c]
-                products[i * width + j, c] = 0.0
-            transitions[i, j] += exp_pairwise[i, j] * total
+            transitions[i, j] += exp_pairwise[i, j] * sums[i * width + j]
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -247,4 +254,4 @@ def group_space(longest: int, unary: Floats) -> Floats:
     """Workspace of `group_marginals` for chains of up to ``longest`` steps, within `MAX_GROUP`."""
     width = unary.shape[1]
     n = min(longest, max(MAX_GROUP // (width * LANES), 1))
-    return np.empty((3, n, width, LANES))
+    return aligned_vector(2 * n * width * LANES).reshape((2, n, width, LANES))

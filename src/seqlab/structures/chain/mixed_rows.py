@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.inference.kernels.dense import padded_width
+from seqlab.simd.aligned import aligned_zeros
 from seqlab.structures.chain._kernels import mixed_rows as kernels
 from seqlab.structures.chain._kernels.dense_matrix import add_labelled
 from seqlab.structures.chain.columns import (
@@ -158,7 +159,7 @@ class MixedRows:
 
     def new_rows(self) -> Floats:
         """Return zeros for the dense features, shape (n_dense, width)."""
-        return np.zeros((self.n_dense, self.width))
+        return aligned_zeros((self.n_dense, self.width))
 
     def spread(self, weights: Floats, rows: Floats) -> None:
         """Copy the weights of dense features to their rows; entries without a weight stay unchanged."""

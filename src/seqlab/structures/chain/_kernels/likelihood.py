@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 
 from seqlab.inference.kernels.dense import exp_matrix
-from seqlab.inference.kernels.groups import fold_products, group_marginals, group_space
+from seqlab.inference.kernels.groups import fill_lanes, fold_products, group_marginals, group_space
+from seqlab.simd.aligned import aligned_vector
 from seqlab.simd.dense_products import add_product, add_transposed_product
 from seqlab.simd.lanes import LANES
 from seqlab.structures.chain._kernels.dense_matrix import add_squares
@@ -102,9 +103,13 @@ def likelihood_slot(
             n_steps += length
             longest = max(longest, length)
         n_rows = max(n_rows, n_steps)
-    unary = np.zeros((n_rows + 1, width))
-    node = np.empty((n_rows, width))
-    space, products = group_space(longest, unary), np.zeros((width * width, LANES))
+    unary = aligned_vector((n_rows + 1) * width).reshape((n_rows + 1, width))
+    for j in range(width):
+        unary[n_rows, j] = 0.0
+    node = aligned_vector((n_rows + 1) * width).reshape((n_rows + 1, width))
+    space = group_space(longest, unary)
+    products = aligned_vector(width * width * LANES).reshape((width * width, LANES))
+    fill_lanes(products, 0.0)
     exp_pairwise = np.zeros((width, width))
     exp_transposed = np.zeros((width, width))
     labels_only = np.empty((n_labels, n_labels))
