@@ -104,6 +104,11 @@ def sum_rows(rows, index, values, other, first, last, place):
     other[place] = (factors * rows[index[first:last]]).sum(axis=0)
 
 
+def add_to_scaled_rows(rows, index, factors, other, first, last, place):
+    for row in index[first:last]:
+        rows[row] += (factors[row] if factors.size else 1.0) * other[place]
+
+
 def add_to_rows(rows, index, values, other, first, last, place):
     for k in range(first, last):
         rows[index[k]] += (values[k] if values.size else 1.0) * other[place]

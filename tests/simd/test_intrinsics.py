@@ -206,11 +206,12 @@ def test_max_plus(n, tied):
 
 @pytest.mark.parametrize("width", [4, 8, 12, 20, 24, 28, 32, 36, 60, 64])
 @pytest.mark.parametrize("has_values", [False, True])
-@pytest.mark.parametrize("name", ["sum_rows", "add_to_rows"])
+@pytest.mark.parametrize("name", ["sum_rows", "add_to_rows", "add_to_scaled_rows"])
 def test_rows_of_a_table(name, has_values, width):
     rows, other = draw(9, width), draw(3, width, seed=1)
     index = np.array([8, 0, 3, 3, 5, 1], dtype=np.uint32)
-    values = draw(6, seed=2) if has_values else np.empty(0)
+    # One per position in the index, or one per row.
+    values = draw(9 if name == "add_to_scaled_rows" else 6, seed=2) if has_values else np.empty(0)
     for first, last in ((0, 6), (1, 4), (2, 2)):
         assert_equals_oracle(name, rows, index, values, other, first, last, 2, rtol=ROUNDED)
 

@@ -76,14 +76,19 @@ def _sum(block: _Block, place: Any, has_values: bool) -> None:
         code.store(code.ir.load(total), 3, index)
 
 
-def _add(block: _Block, place: Any, has_values: bool) -> None:
+def _add(block: _Block, place: Any, has_values: bool, *, of_rows: bool = False) -> None:
     code = block.code
     source = [code.load(3, index) for index in block.places(place)]
     with block.loop() as loop:
-        k, row = block.selected(loop)
-        for vector, index in zip(source, row, strict=True):
-            term = block.term(k, vector, has_values)
+        k, places = block.selected(loop)
+        at = code.ir.zext(code.load_scalar(1, k), INT64) if of_rows else k
+        for vector, index in zip(source, places, strict=True):
+            term = block.term(at, vector, has_values)
             code.store(code.add(code.load(0, index), term), 0, index)
+
+
+def _add_scaled(block: _Block, place: Any, has_values: bool) -> None:
+    _add(block, place, has_values, of_rows=True)
 
 
 def _block_intrinsics(
@@ -149,6 +154,7 @@ def _over_columns(write: Callable[[_Block, Any, bool], None]) -> Any:
 
 
 _sum_columns, _add_columns = _over_columns(_sum), _over_columns(_add)
+_add_scaled_columns = _over_columns(_add_scaled)
 (_widest,) = _block_intrinsics(_sum, False, (_WIDEST,))
 (_widest_valued,) = _block_intrinsics(_sum, True, (_WIDEST,))
 
@@ -174,3 +180,11 @@ def add_to_rows(
 ) -> None:
     """``rows[index[k]] += values[k] * other[place]`` for ``first <= k < last``; no values: all 1."""
     _add_columns(rows, index, values, other, first, last, place, 0)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def add_to_scaled_rows(
+    rows: Any, index: Any, factors: Any, other: Any, first: Any, last: Any, place: Any
+) -> None:
+    """``rows[index[k]] += factors[index[k]] * other[place]`` for ``first <= k < last``; no factors: all 1."""
+    _add_scaled_columns(rows, index, factors, other, first, last, place, 0)

@@ -174,13 +174,6 @@ class MixedRows:
         kernels.add_row_squares(arrays.dense_row, arrays.dense_value, sums)
         return sums
 
-    def scaled_arrays(self, factors: Floats) -> RowArrays:
-        """Return the arrays with the values of dense features times the factors of their rows."""
-        arrays = self.arrays
-        scaled = np.empty(arrays.dense_row.size)
-        kernels.scale_values(arrays.dense_row, arrays.dense_value, factors, scaled)
-        return arrays._replace(dense_value=scaled)
-
     def observed(self, codes: NDArray[np.int64], step_weights: Floats) -> Floats:
         """Return the sum of the features of all steps with their labels, shape (n_weights,)."""
 

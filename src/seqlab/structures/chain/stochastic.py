@@ -99,7 +99,6 @@ class ChainStochasticPasses:
             return 1.0 / (1.0 + DAMPING * self._rate * count / n_groups)
 
         self._row_share = share(rows.row_squares())
-        self._scaled_rows = rows.scaled_arrays(self._row_share)
         self._columns = rows.columns
         if rows.columns is not None:
             self._columns = rows.columns._replace(factors=self._row_share[: rows.n_matrix])
@@ -147,7 +146,7 @@ class ChainStochasticPasses:
         window = np.arange(order.size) // SORT_WINDOW
         order = order[np.lexsort((self._lengths[order], window))]
         self._step, self._scale, total = sgd_pass(
-            order, self._offsets, rows.arrays, self._scaled_rows, self._columns,
+            order, self._offsets, rows.arrays, self._row_share, self._columns,
             self._table.tables, rows.n_labels,
             self._pairwise_share, self._structure.boundary, self._boundary_share,
             self._codes, self._weights,

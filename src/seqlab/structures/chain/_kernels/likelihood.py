@@ -167,7 +167,7 @@ def likelihood_slot(
                 sums.start[j] += node[place, j]
                 sums.end[j] += node[last, j]
             scatter_mixed(
-                factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state, 1.0
+                factors, node, place, offsets[i], offsets[i + 1], sums.dense, sums.state
             )  # fmt: skip
         if columns is not None:
             matrix, factors_of_columns = columns

@@ -23,7 +23,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from seqlab.simd.row_sums import add_to_rows, sum_rows
+from seqlab.simd.row_sums import add_to_rows, add_to_scaled_rows, sum_rows
+from seqlab.utils.linalg import axpy
 
 
 @njit(nogil=True, cache=True)
@@ -90,10 +91,10 @@ def emit_mixed(steps, rows, weights, scale, n_labels, first, last, out):
 
 
 @njit(nogil=True, cache=True)
-def scatter_mixed(steps, residual, place, first, last, rows, weights, scale):
-    """Add ``scale * sum_t x[t, f] * residual[place + t - first, c]`` to ``weights[f, c]``.
+def scatter_mixed(steps, residual, place, first, last, rows, weights):
+    """Add ``sum_t x[t, f] * residual[place + t - first, c]`` to ``weights[f, c]``.
 
-    The sums of dense features are added to ``rows``, without the scale.
+    The sums of dense features are added to ``rows``.
     """
     dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
     unit = pair_value.size == 0
@@ -106,8 +107,27 @@ def scatter_mixed(steps, residual, place, first, last, rows, weights, scale):
         row = residual[at]
         if unit:
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
+                weights[pair_weight[k]] += row[pair_column[k]]
+        else:
+            for k in range(pair_ptr[t], pair_ptr[t + 1]):
+                weights[pair_weight[k]] += pair_value[k] * row[pair_column[k]]
+
+
+@njit(nogil=True, cache=True)
+def scatter_scaled(steps, residual, place, first, last, rows, weights, scale, row_factors):
+    """Do the same as `scatter_mixed` with factors: ``row_factors`` of dense rows, ``scale`` of the others."""
+    dense_ptr, dense_row, dense_value, pair_ptr, pair_weight, pair_column, pair_value = steps
+    unit = dense_value.size == 0 and pair_value.size == 0
+    for t in range(first, last):
+        at = place + t - first
+        row, begin, end = residual[at], np.int64(dense_ptr[t]), np.int64(dense_ptr[t + 1])
+        if unit:
+            add_to_scaled_rows(rows, dense_row, row_factors, residual, begin, end, np.int64(at))
+            for k in range(pair_ptr[t], pair_ptr[t + 1]):
                 weights[pair_weight[k]] += scale * row[pair_column[k]]
         else:
+            for k in range(begin, end):
+                axpy(row_factors[dense_row[k]] * dense_value[k], row, rows[dense_row[k]])
             for k in range(pair_ptr[t], pair_ptr[t + 1]):
                 weights[pair_weight[k]] += scale * pair_value[k] * row[pair_column[k]]
 
@@ -138,11 +158,3 @@ def add_row_squares(dense_row, dense_value, out):
     for k in range(dense_row.size):
         value = dense_value[k] if dense_value.size > 0 else 1.0
         out[dense_row[k]] += value * value
-
-
-@njit(nogil=True, cache=True)
-def scale_values(dense_row, dense_value, factors, out):
-    """Set ``out`` to the values of dense features (1 if there are none), times the factors of rows."""
-    for k in range(dense_row.size):
-        value = dense_value[k] if dense_value.size > 0 else 1.0
-        out[k] = value * factors[dense_row[k]]

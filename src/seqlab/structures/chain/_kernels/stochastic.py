@@ -26,20 +26,20 @@ from seqlab.structures.chain._kernels.hidden_runs import (
     subtract_runs,
 )
 from seqlab.structures.chain._kernels.likelihood import gold_score, load_group
-from seqlab.structures.chain._kernels.mixed_rows import scatter_mixed
+from seqlab.structures.chain._kernels.mixed_rows import scatter_scaled
 
 
 @njit(nogil=True, cache=True)
 def sgd_pass(
-    order, offsets, steps, scaled_steps, columns, tables, n_labels,
+    order, offsets, steps, row_factors, columns, tables, n_labels,
     pairwise_rate, boundary, boundary_rate,
     codes, sequence_weights, runs, decay, rate, step, scale,
 ):  # fmt: skip
     """Visit sequences in the given order; update all weights in place (state weights divided by ``scale``).
 
-    ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``scaled_steps`` is ``steps``
-    with the values of dense features times their factors of the learning rate, ``columns`` the
-    `MatrixColumns` with these factors, or None; ``pairwise_rate``
+    ``steps`` is the `RowArrays` of the data, ``tables`` the `WeightTables`. ``row_factors`` are the factors
+    of the learning rate of dense rows, ``columns`` the `MatrixColumns` with these factors, or None;
+    ``pairwise_rate``
     (n_labels, n_labels) and ``boundary_rate`` (2, n_labels) are the factors of the others: 0 for no weight.
     ``runs`` is the `RunArrays` of hidden labels, whose codes are negative, or None.
 
@@ -124,8 +124,8 @@ def sgd_pass(
                         transitions[codes[begin + t - 1], code] -= weight
                 for j in range(width):
                     row[j] *= factor
-            scatter_mixed(
-                scaled_steps, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale
+            scatter_scaled(
+                steps, node, place, begin, begin + n_steps, rows, weights, 1.0 / scale, row_factors
             )  # fmt: skip
             if boundary:
                 for j in range(n_labels):
