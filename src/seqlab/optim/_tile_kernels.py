@@ -1,8 +1,8 @@
 """Kernels: the minimum of the separable part of the quadratic model, in tiles of weights.
 
-A minimum takes three or four evaluations, and only some of the weights are active. So their rows of the matrix
-Q of the model are copied once, as tiles of `TILE` weights in which a column of Q is contiguous: sums over many
-weights at a time are several times as fast as sums over the columns of one weight.
+A minimum takes three or four evaluations, and only some of the weights are active. So their rows of the
+matrix Q of the model are copied once, as tiles of `TILE` weights in which a column of Q is contiguous: sums
+over many weights at a time are several times as fast as sums over the columns of one weight.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def fill_tiles(
     """Copy the active weights ``begin:stop`` to tiles; ``begin`` is a multiple of `TILE`.
 
     ``tiles`` (n_tiles, n_columns, TILE) receives their rows of Q, steps before changes, for the pairs at
-    ``places``; ``terms`` (n_tiles, 4, TILE) curvature, weight, slope and penalty. The rest of the last tile is
-    filled with weights that stay zero.
+    ``places``; ``terms`` (n_tiles, 4, TILE) curvature, weight, slope and penalty. The rest of the last tile
+    is filled with weights that stay zero.
     """
     n_pairs, memory = places.size, pairs.shape[1] // 2
     for first in range(begin, stop, TILE):

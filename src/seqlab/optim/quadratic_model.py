@@ -10,6 +10,8 @@ few weights; see `BlockTerms` for how it is treated.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +43,8 @@ from seqlab.utils.threads import run_chunks
 MAX_STEPS = 20
 MAX_SWEEPS = 50
 SWEEP_TOL = 0.01
-# Share of the weights whose signs may still change in the last Newton step: they hardly matter. With shares of
-# 0 to 0.03, six data sets took the same number of iterations, within 2 %.
+# Share of the weights whose signs may still change in the last Newton step: they hardly matter. With shares
+# of 0 to 0.03, six data sets took the same number of iterations, within 2 %.
 MAX_CHANGED = 0.02
 # If all weights are in the block: sweeps of coordinate descent, which find most signs, before the search for
 # the others; systems of equations that this solves at most; and the share of the decrease that it may miss.
@@ -199,8 +201,8 @@ class QuadraticModel:
         Given ``u = M Q'd``, the model is a sum over the weights and the block. Its minimum ``d(u)`` is a soft
         threshold of each weight, and a small problem for the block. The steps solve ``u = M Q'd(u)``, a
         piecewise linear system of the size of the memory; the solution is exact when no weight changes its
-        sign any more, and good enough when few do. ``shift`` is the first u. ``active`` are weights that are not
-        in the block, ``is_active`` says which weights of the block are active.
+        sign any more, and good enough when few do. ``shift`` is the first u. ``active`` are weights that are
+        not in the block, ``is_active`` says which weights of the block are active.
         """
         places = np.array(self._order, dtype=np.int64)
         columns = np.concatenate([places, self._memory + places])
@@ -273,9 +275,7 @@ class QuadraticModel:
         ends = np.cumsum(sizes)
         if self._buffer.size < ends[-1]:
             self._buffer = np.empty(ends[-1])
-        tiles, terms, changes = (
-            self._buffer[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)
-        )
+        tiles, terms, changes = (self._buffer[a:b] for a, b in pairwise(ends))
         return (
             tiles.reshape(n_tiles, n_columns, TILE),
             terms.reshape(n_tiles, 4, TILE),
