@@ -4,8 +4,8 @@
                                                  [ L'      -diag(S'Y)  ]
 
 for the preconditioner D, steps S, gradient changes Y, and L the part of S'Y below its diagonal (Byrd, Nocedal
-& Schnabel 1994). The scale ``s`` is chosen from the last pair. D is diagonal except for a dense block of a
-few weights; see `BlockTerms` for how it is treated.
+& Schnabel 1994). The scale ``s`` is chosen from the last pair, between the two usual values. D is diagonal
+except for a dense block of a few weights; see `BlockTerms` for how it is treated.
 """
 
 from __future__ import annotations
@@ -45,12 +45,16 @@ MAX_SWEEPS = 50
 SWEEP_TOL = 0.01
 # Share of the weights whose signs may still change in the last Newton step: they hardly matter. With shares
 # of 0 to 0.03, six data sets took the same number of iterations, within 2 %. The first `FEW` weights do not
-# count: if there are no others, each may matter.
-MAX_CHANGED, FEW = 0.02, 1000
+# count: if there are no others, each may matter. After `PATIENCE` steps they do: a few signs may alternate.
+MAX_CHANGED, FEW, PATIENCE = 0.02, 1000, 6
 # If all weights are in the block: sweeps of coordinate descent, which find most signs, before the search for
 # the others; systems of equations that this solves at most; and the share of the decrease that it may miss.
 N_SWEEPS, MAX_SOLVES = 16, 200
 SEARCH_TOL = 0.01
+# The scale of the preconditioner is a geometric mean of ``y'D^-1 y / s'y``, which makes steps short, and of
+# ``s'y / s'Ds``, which makes them long. With this exponent of the second, six data sets took 0.92 times as
+# many iterations to 0.1 % as with 0, and 0.98 times as many as with 0.5.
+LENGTH = 0.25
 
 
 class QuadraticModel:
@@ -120,8 +124,16 @@ class QuadraticModel:
                 self._step_step[place, other] = dot(scaled, other_step)
             # The last one remains: the scale is chosen from the newest pair.
             norm2 = float(dot(change / self.diagonal, change)) + added[3, 0]
-            self._scale = float(norm2 / self._step_change[place, place])
+            self._set_scale(place, norm2)
         self._set_inverse()
+
+    def _set_scale(self, place: int, change_norm2: float) -> None:
+        """Choose the scale from a pair; ``change_norm2`` is ``y'D^-1 y``."""
+        curvature, step_norm2 = self._step_change[place, place], self._step_step[place, place]
+        largest, smallest = change_norm2 / curvature, curvature / step_norm2
+        # If there are few weights, most of the curvature is in the block, whose scale is right.
+        length = LENGTH if self.diagonal.size > FEW else 0.0
+        self._scale = float(largest ** (1.0 - length) * smallest**length)
 
     def _step(self, place: int) -> Vector:
         """Return the step of a pair."""
@@ -162,7 +174,7 @@ class QuadraticModel:
         self._step_step[place] = self._step_step[:, place] = products[0, :memory]
         self._step_change[place] = products[1, :memory]
         self._step_change[:, place] = products[2, :memory]
-        self._scale = float(change_norm2 / curvature)
+        self._set_scale(place, change_norm2)
         self._set_inverse()
         return True
 
@@ -236,7 +248,10 @@ class QuadraticModel:
             return n_changed, products
 
         run_chunks(fill, active.size, self._n_jobs)
-        for _ in range(MAX_STEPS):
+        n_exact = FEW
+        for n_done in range(MAX_STEPS):
+            if n_done == PATIENCE:
+                n_exact = 0
             found = run_chunks(run, active.size, self._n_jobs)
             n_changed = sum(one[0] for one in found)
             products = np.sum([one[1] for one in found], axis=0)
@@ -250,7 +265,9 @@ class QuadraticModel:
                 n_block = int(np.count_nonzero(block_signs != before))
                 n_changed += n_block
                 products = products + multiply(np.ascontiguousarray(rows.T), part)
-            if self.is_empty or n_changed <= MAX_CHANGED * max(active.size + block.size - FEW, 0):
+            if self.is_empty or n_changed <= MAX_CHANGED * max(
+                active.size + block.size - n_exact, 0
+            ):
                 store_direction(active, changes, direction)
                 direction[block] = part
                 out = np.zeros(2 * self._memory)
