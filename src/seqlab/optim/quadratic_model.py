@@ -131,7 +131,7 @@ class QuadraticModel:
         """Choose the scale from a pair; ``change_norm2`` is ``y'D^-1 y``."""
         curvature, step_norm2 = self._step_change[place, place], self._step_step[place, place]
         largest, smallest = change_norm2 / curvature, curvature / step_norm2
-        # If there are few weights, most of the curvature is in the block, whose scale is right.
+        # With few weights, one of three data sets took 1.6 times as long with longer steps.
         length = LENGTH if self.diagonal.size > FEW else 0.0
         self._scale = float(largest ** (1.0 - length) * smallest**length)
 
@@ -151,7 +151,7 @@ class QuadraticModel:
             place = min(set(range(memory)) - set(self._order))
         arrays = w, w_new, gradient, gradient_new, self.diagonal, self._pairs, self._last_moved
         self._n_updates += 1
-        # Their rows hold products with the block, which are not zero if only other weights move.
+        # Their rows hold products with the block, which are not zero even if only other weights move.
         self._last_moved[self._block.indices] = self._n_updates
 
         def run(begin: int, stop: int) -> NDArray[np.float64]:
