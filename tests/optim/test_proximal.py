@@ -11,7 +11,7 @@ from objectives import Logistic, last, quadratic
 from seqlab.data import NumericalError
 from seqlab.optim import Preconditioner, lbfgs, owlqn, proximal
 from seqlab.optim._model_kernels import separable_decrease
-from seqlab.optim.quadratic_model import QuadraticModel
+from seqlab.optim.quadratic_model import LENGTH, QuadraticModel
 
 
 def random_preconditioner(random, n, n_block):
@@ -25,14 +25,17 @@ def random_preconditioner(random, n, n_block):
     return Preconditioner(diagonal, indices, block), dense
 
 
-def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_block=0):
-    """A model that has seen pairs of a quadratic function; the dense matrix of the same BFGS updates."""
+def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_block=0, n_still=0):
+    """A model that has seen pairs of a quadratic function; the dense matrix of the same BFGS updates.
+
+    The first ``n_still`` weights do not move.
+    """
     root = random.normal(size=(n, n))
     A = root @ root.T + np.eye(n)
     preconditioner, dense = random_preconditioner(random, n, n_block)
     first = random_preconditioner(random, n, 5)[0] if is_replaced else preconditioner
     model = QuadraticModel(first, memory)
-    points = [random.normal(size=n) for _ in range(n_pairs + 1)]
+    points = [random.normal(size=n) * (np.arange(n) >= n_still) for _ in range(n_pairs + 1)]
     pairs = [(b - a, A @ (b - a)) for a, b in pairwise(points)]
     for a, b in pairwise(points):
         assert model.update(a, b, A @ a, A @ b)
@@ -41,7 +44,9 @@ def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_bloc
     B = dense
     if pairs:
         step, change = pairs[-1]
-        B = dense * (change @ np.linalg.solve(dense, change)) / (step @ change)
+        largest = (change @ np.linalg.solve(dense, change)) / (step @ change)
+        smallest = (step @ change) / (step @ dense @ step)
+        B = dense * largest ** (1 - LENGTH) * smallest**LENGTH
     for s, y in pairs[-memory:]:
         B = B - np.outer(B @ s, B @ s) / (s @ B @ s) + np.outer(y, y) / (y @ s)
     return model, B
@@ -55,12 +60,15 @@ def model_value(B, gradient, w, c1, d):
 @pytest.mark.parametrize("by_sweeps", [False, True])
 @pytest.mark.parametrize("is_replaced", [False, True])
 @pytest.mark.parametrize("n_block", [0, 1, 6, 12])
-@pytest.mark.parametrize("n_pairs", [0, 2, 6])
+@pytest.mark.parametrize(("n_pairs", "n_still"), [(0, 0), (2, 0), (6, 0), (6, 6)])
 def test_the_step_minimises_the_model_with_its_penalty(
-    seed, by_sweeps, is_replaced, n_block, n_pairs, monkeypatch
+    seed, by_sweeps, is_replaced, n_block, n_pairs, n_still, monkeypatch
 ):
+    monkeypatch.setattr("seqlab.optim.quadratic_model.FEW", 11)  # as if there were many weights
     random = np.random.default_rng(seed)
-    model, B = filled_model(random, is_replaced=is_replaced, n_block=n_block, n_pairs=n_pairs)
+    model, B = filled_model(
+        random, is_replaced=is_replaced, n_block=n_block, n_pairs=n_pairs, n_still=n_still
+    )
     w = random.normal(size=12) * (random.random(12) < 0.6)
     gradient, c1 = random.normal(size=12), np.full(12, 0.4)
     if by_sweeps:

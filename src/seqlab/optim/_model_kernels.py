@@ -11,12 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from seqlab.optim.state import Vector
-from seqlab.utils.linalg import axpy, dot
-
-# Rows that are added to a Gram matrix at a time: with 20 columns they fill 40 kB, about an L1 cache.
-GRAM_ROWS = 128
-# Sign of a weight that has not been computed yet.
-UNKNOWN = 2
+from seqlab.utils.linalg import axpy
 
 
 @njit(nogil=True, cache=True)
@@ -37,6 +32,8 @@ def store_rows(
     gradient_new: Vector,
     diagonal: Vector,
     pairs: Vector,
+    last_moved: NDArray[np.int64],
+    n_updates: int,
     place: int,
     begin: int,
     stop: int,
@@ -45,21 +42,21 @@ def store_rows(
     """Store the entries ``begin:stop`` of a new pair; add their part of its inner products to ``out``.
 
     ``out[0, k]`` receives new step . D step k, ``out[1, k]`` new step . change k, ``out[2, k]`` step k . new
-    change, ``out[3, 0]`` new change . D^-1 new change.
+    change, ``out[3, 0]`` new change . D^-1 new change. ``last_moved`` is the number of the update, counted by
+    ``n_updates``, in which a weight last moved.
     """
     memory = pairs.shape[1] // 2
     for j in range(begin, stop):
         step, change = w_new[j] - w[j], gradient_new[j] - gradient[j]
         row = pairs[j]
-        row[place], row[memory + place] = step, change
+        row[memory + place] = change
         out[3, 0] += change * change / diagonal[j]
-        if step == 0.0:
-            # Most weights are zero and have not moved: their products are zero.
-            moved = 0.0
-            for k in range(memory):
-                moved += abs(row[k])
-            if moved == 0.0:
-                continue
+        if step != 0.0:
+            last_moved[j] = n_updates
+        elif n_updates - last_moved[j] > memory:
+            # Most weights are zero and have not moved: their steps and products are zero.
+            continue
+        row[place] = step
         scaled = diagonal[j] * step
         for k in range(memory):
             out[0, k] += scaled * row[k]
@@ -68,91 +65,12 @@ def store_rows(
 
 
 @njit(nogil=True, cache=True)
-def separable_minimum(
-    w: Vector,
-    gradient: Vector,
-    c1: Vector,
-    active: NDArray[np.int64],
-    diagonal: Vector,
-    scale: float,
-    pairs: Vector,
-    shift: Vector,
-    begin: int,
-    stop: int,
-    signs: NDArray[np.int8],
-    direction: Vector,
-    products: Vector,
-    gram: Vector,
-) -> int:
-    """Minimise ``(g - Q u)'d + s d'Dd / 2 + sum c1 |w + d|`` over the active weights ``begin:stop``.
-
-    Sets their ``direction`` d and ``signs`` of ``w + d``, and adds their part of ``Q'd`` to ``products``. The
-    lower half of ``gram`` is their part of ``Q'(s D)^-1 Q`` over the weights that are not zero: weights that
-    have become zero, or are no longer zero, are subtracted or added. Returns how many signs have changed.
-    ``shift`` is u.
-    """
-    size = pairs.shape[1]
-    memory = size // 2
-    n_changed, n_waiting = 0, 0
-    # Rows of Q to be added to the Gram matrix, transposed: sums over many rows at a time are fast.
-    rows, signed_rows = np.empty((size, GRAM_ROWS)), np.empty((size, GRAM_ROWS))
-    for i in range(begin, stop):
-        j = active[i]
-        base = scale * diagonal[j]
-        row = pairs[j]
-        # Four sums, because one would wait for each addition to end. `memory` is even.
-        s0 = s1 = s2 = s3 = 0.0
-        for k in range(0, memory, 2):
-            s0 += row[k] * shift[k]
-            s1 += row[k + 1] * shift[k + 1]
-            s2 += row[memory + k] * shift[memory + k]
-            s3 += row[memory + k + 1] * shift[memory + k + 1]
-        slope = gradient[j] - base * (s0 + s1) - (s2 + s3)
-        after = w[j] - slope / base
-        threshold = c1[j] / base
-        if after > threshold:
-            after -= threshold
-            sign = 1
-        elif after < -threshold:
-            after += threshold
-            sign = -1
-        else:
-            after = 0.0
-            sign = 0
-        change = after - w[j]
-        direction[j] = change
-        if change != 0.0:
-            scaled = base * change
-            for k in range(memory):
-                products[k] += scaled * row[k]
-                products[memory + k] += change * row[memory + k]
-        before = signs[i]
-        if sign != before:
-            signs[i] = sign
-            n_changed += 1
-            is_in, was_in = sign != 0, before != 0 and before != UNKNOWN
-            if is_in != was_in:
-                root = 1.0 / np.sqrt(base)
-                of_step, factor = root * base, 1.0 if is_in else -1.0
-                for k in range(memory):
-                    rows[k, n_waiting] = of_step * row[k]
-                    rows[memory + k, n_waiting] = root * row[memory + k]
-                for k in range(size):
-                    signed_rows[k, n_waiting] = factor * rows[k, n_waiting]
-                n_waiting += 1
-        if n_waiting == GRAM_ROWS or (i == stop - 1 and n_waiting > 0):
-            for k in range(size):
-                for other in range(k + 1):
-                    gram[k, other] += dot(rows[k, :n_waiting], signed_rows[other, :n_waiting])
-            n_waiting = 0
-    return n_changed
-
-
-@njit(nogil=True, cache=True)
 def separable_decrease(w: Vector, gradient: Vector, c1: Vector, curvature: Vector) -> float:
     """Return the maximum of ``-(g'd + sum curvature d^2 / 2 + sum c1 (|w + d| - |w|))`` over ``d``."""
     total = 0.0
     for j in range(w.size):
+        if w[j] == 0.0 and abs(gradient[j]) <= c1[j]:
+            continue  # stays zero: most weights, and divisions are slow
         bend = curvature[j]
         after = w[j] - gradient[j] / bend
         after = soft_threshold(after, c1[j] / bend)
@@ -161,6 +79,53 @@ def separable_decrease(w: Vector, gradient: Vector, c1: Vector, curvature: Vecto
             total -= change * (gradient[j] + 0.5 * bend * change)
             total -= c1[j] * (abs(after) - abs(w[j]))
     return total
+
+
+@njit(nogil=True, cache=True)
+def linear_change(w: Vector, gradient: Vector, c1: Vector, direction: Vector) -> float:
+    """Return ``g'd + sum c1 (|w + d| - |w|)``: the change of gradient and penalty along a direction."""
+    linear = penalty = 0.0
+    for j in range(w.size):
+        change = direction[j]
+        if change != 0.0:
+            linear += gradient[j] * change
+            penalty += c1[j] * (abs(w[j] + change) - abs(w[j]))
+    return linear + penalty
+
+
+@njit(nogil=True, cache=True)
+def diagonal_quadratic(diagonal: Vector, direction: Vector) -> float:
+    """Return ``d'Dd``."""
+    total = 0.0
+    for j in range(direction.size):
+        if direction[j] != 0.0:
+            total += diagonal[j] * direction[j] * direction[j]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def least_subgradient(w: Vector, gradient: Vector, c1: Vector) -> float:
+    """Return the squared norm of the smallest subgradient of ``f(w) + sum c1 |w|``."""
+    total = 0.0
+    for j in range(w.size):
+        if w[j] > 0.0:
+            slope = gradient[j] + c1[j]
+        elif w[j] < 0.0:
+            slope = gradient[j] - c1[j]
+        else:
+            slope = max(abs(gradient[j]) - c1[j], 0.0)
+        total += slope * slope
+    return total
+
+
+@njit(nogil=True, cache=True)
+def take_step(w: Vector, direction: Vector, step: float, c1: Vector, out: Vector) -> float:
+    """Set ``out`` to ``w + step d``; return its penalty."""
+    penalty = 0.0
+    for j in range(w.size):
+        out[j] = w[j] + step * direction[j]
+        penalty += c1[j] * abs(out[j])
+    return penalty
 
 
 @njit(nogil=True, cache=True)

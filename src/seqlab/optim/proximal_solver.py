@@ -13,7 +13,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from seqlab.data.errors import NumericalError
-from seqlab.optim._model_kernels import separable_decrease
+from seqlab.optim._model_kernels import (
+    least_subgradient,
+    linear_change,
+    separable_decrease,
+    take_step,
+)
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.quadratic_model import QuadraticModel
 from seqlab.optim.state import (
@@ -69,14 +74,13 @@ def proximal(
         if n_flat >= MAX_FLAT:
             yield rule.stuck(state)
             return
-        expected = float(dot(gradient, direction)) + float(
-            dot(c1, np.abs(w + direction) - np.abs(w))
-        )
+        expected = float(linear_change(w, gradient, c1, direction))
         step, improved = 1.0, False
         for _trial in range(MAX_TRIALS):
-            w_new = w + step * direction
+            w_new = np.empty_like(w)
+            penalty = float(take_step(w, direction, step, c1, w_new))
             smooth_new, gradient_new = objective.loss_gradient(w_new)
-            value_new = smooth_new + float(dot(c1, np.abs(w_new)))
+            value_new = smooth_new + penalty
             if np.isfinite(value_new) and value_new <= (
                 value + SUFFICIENT_DECREASE * step * expected + 1e-14 * abs(value)
             ):
@@ -123,8 +127,4 @@ def slow_decrement(
 
 def subgradient_norm(w: Vector, gradient: Vector, c1: Vector) -> float:
     """Return the norm of the smallest subgradient of ``f(w) + sum c1 |w|``."""
-    moved = w != 0.0
-    smallest = np.abs(gradient + np.copysign(c1, w) * moved)
-    smallest -= c1 * ~moved
-    np.maximum(smallest, 0.0, out=smallest)
-    return float(np.sqrt(dot(smallest, smallest)))
+    return float(np.sqrt(least_subgradient(w, gradient, c1)))
