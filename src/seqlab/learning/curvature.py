@@ -40,10 +40,10 @@ MIN_SLOW_CURVATURE = 1e-5
 MIN_SHARE = 1e-12
 # With a smaller share, next to values 1e6 times as large as typical ones, no curvature is reliable.
 MIN_RELIABLE_SHARE = 1e-11
-# Factor of the data part of the diagonal. About twenty features are active in a step of text, and moving all of
-# them has far more curvature than the diagonal says; the curvature of the penalty is exact. With a factor of 1
-# the solver would divide both by the same number, and weights of rare features would move too slowly. On 30
-# problems factors of 2, 3 and 4 took 0.96, 0.94 and 0.92 times as many iterations.
+# Factor of the data part of the diagonal. About twenty features are active in a step of text, and moving all
+# of them has far more curvature than the diagonal says; the curvature of the penalty is exact. With a factor
+# of 1 the solver would divide both by the same number, and weights of rare features would move too slowly.
+# On 30 problems factors of 2, 3 and 4 took 0.96, 0.94 and 0.92 times as many iterations.
 COLLECTIVE = 3.0
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0

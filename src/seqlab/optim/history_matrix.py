@@ -53,7 +53,9 @@ class InverseHessian:
         self._step_change = np.zeros((memory, memory))  # step i . change j
         self._change_change = np.zeros((memory, memory))  # in the metric of the preconditioner
         self._plain = np.zeros((2, memory, memory))  # step i . step j and change i . change j
-        self._block_changes: dict[int, Vector] = {}  # gradient changes of the weights in the block
+        # Gradient changes of the weights in the block, and their products with its inverse.
+        self._block_changes: dict[int, Vector] = {}
+        self._solved_changes: dict[int, Vector] = {}
         self._scale = 1.0
         # A gradient and its products with the steps and, in the metric, with the changes.
         self._known: tuple[Vector, Vector, Vector] | None = None
@@ -93,10 +95,10 @@ class InverseHessian:
         """Replace the preconditioner and keep all pairs."""
         self._set_preconditioner(preconditioner)
         changes = {row: self._change(row) for row in self._rows}
-        self._block_changes = {row: change[self._block] for row, change in changes.items()}
         for place, row in enumerate(self._rows):
+            self._set_block_change(row, changes[row][self._block])
             scaled = changes[row] * self._inverse
-            scaled[self._block] = self._solve_block(self._block_changes[row])
+            scaled[self._block] = self._solved_changes[row]
             for other in self._rows[: place + 1]:
                 product = dot(scaled, changes[other])
                 self._change_change[row, other] = self._change_change[other, row] = product
@@ -115,10 +117,13 @@ class InverseHessian:
             return right
         return self._preconditioner.solve_block(right)
 
+    def _set_block_change(self, row: int, change: Vector) -> None:
+        self._block_changes[row], self._solved_changes[row] = change, self._solve_block(change)
+
     def _block_products(self, right: Vector) -> Vector:
-        """Return the products of the changes with a vector, over the weights of the block."""
+        """Return the products of the changes with a vector in the metric of the block, over its weights."""
         out = np.zeros(self._used.size)
-        for row, change in self._block_changes.items() if right.size else ():
+        for row, change in self._solved_changes.items() if right.size else ():
             if self._used[row]:
                 out[row] = dot(change, right)
         return out
@@ -138,8 +143,8 @@ class InverseHessian:
 
         products = np.sum(run_chunks(run, w.size, self._n_jobs), axis=0)
         change = gradient_new[self._block] - gradient[self._block]
-        self._block_changes[place] = change
-        products[2] += self._block_products(self._solve_block(change))
+        self._set_block_change(place, change)
+        products[2] += self._block_products(change)
         curvature, change_norm2 = products[0, place], products[2, place]
         # In the metric of the preconditioner: one column of large scale must not decide.
         if curvature <= np.finfo(np.float64).eps * change_norm2:
@@ -183,9 +188,7 @@ class InverseHessian:
                 step_gradient, change_gradient = np.sum(
                     run_chunks(dots, gradient.size, self._n_jobs), axis=0
                 )
-            change_gradient = change_gradient + self._block_products(
-                self._solve_block(gradient[self._block])
-            )
+            change_gradient = change_gradient + self._block_products(gradient[self._block])
             self._recursion(step_gradient, change_gradient, of_steps, of_changes)
 
         def run(begin: int, stop: int) -> None:

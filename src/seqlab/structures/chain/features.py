@@ -73,7 +73,7 @@ class ChainFeatures:
     @cached_property
     def matrix_columns(self) -> NDArray[np.bool_]:
         """Which columns are so full that a matrix product is faster than lists of their entries."""
-        return choose_matrix_columns(self.X.matrix)
+        return choose_matrix_columns(self.X.matrix, only_ones=self.has_only_ones)
 
     @cached_property
     def entries(self) -> EntryArrays:

@@ -93,7 +93,8 @@ class MixedRows:
         n_labels = pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        in_matrix = choose_matrix_columns(X)
+        only_ones = has_only_ones(X)
+        in_matrix = choose_matrix_columns(X, only_ones=only_ones)
         plan, row, self.n_dense = _feature_plan(counts, starts, min_dense(n_labels), in_matrix)
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
@@ -103,8 +104,9 @@ class MixedRows:
         matrix = _take_columns(X, in_matrix)
         self.n_matrix = matrix.shape[1]
         self.columns = MatrixColumns(matrix, np.ones(self.n_matrix)) if self.n_matrix else None
+        self.is_unit = only_ones or _lists_have_only_ones(X, in_matrix)
+        self.has_only_ones = only_ones
         self.arrays = self._split(X, plan, columns, in_matrix)
-        self.has_only_ones = self.is_unit and has_only_ones(matrix)
         self.n_entries = matrix.size + self.arrays.dense_row.size + self.arrays.pair_weight.size
         # Weight dense_param[k], of a dense feature, is stored at rows.ravel()[dense_place[k]].
         is_dense = row >= 0
@@ -131,7 +133,7 @@ class MixedRows:
 
             self._run_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)
-        self.is_unit = unit = _lists_have_only_ones(X, in_matrix)
+        unit = self.is_unit
         arrays = RowArrays(
             dense_ptr,
             np.empty(dense_ptr[-1], dtype=np.uint32),
@@ -193,13 +195,16 @@ class MixedRows:
         return total
 
 
-def choose_matrix_columns(X: Any) -> NDArray[np.bool_]:
-    """Return which columns are so full that a matrix product is faster than lists of their entries."""
+def choose_matrix_columns(X: Any, *, only_ones: bool) -> NDArray[np.bool_]:
+    """Return which columns are so full that a matrix product is faster than lists of their entries.
+
+    ``only_ones`` says whether every entry of X that is not zero is 1.
+    """
     n_steps, n_features = X.shape
     none = np.zeros(n_features, dtype=bool)
     n_needed, counts = min(MIN_MATRIX_COLUMNS, n_features), count_entries(X)
     chosen = counts >= max(MATRIX_DENSITY * n_steps, 1.0)
-    if chosen.sum() >= n_needed and has_only_ones(X):
+    if only_ones:
         chosen = counts >= max(MATRIX_DENSITY_OF_ONES * n_steps, 1.0)
     if chosen.sum() < n_needed:
         return none
@@ -243,11 +248,11 @@ def _take_columns(X: Any, chosen: NDArray[np.bool_]) -> Floats:
 
 
 def _lists_have_only_ones(X: Any, in_matrix: NDArray[np.bool_]) -> bool:
-    """Return whether every entry of the columns that are not in the matrix is 1."""
+    """Return whether every entry of the columns that are not in the matrix is 1, if X has other entries."""
     if in_matrix.all():
         return True
     if not in_matrix.any():
-        return has_only_ones(X)
+        return False
     return all(
         bool(np.all(in_matrix[part.indices] | (part.data == 1.0)))
         for _, part, _, _ in _csr_blocks(X, 0, X.shape[0])
