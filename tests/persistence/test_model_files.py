@@ -89,6 +89,7 @@ def test_parameters_and_unfitted_estimators(path):
         "separator": "\ud800:\0",
         "min_count": 3,
         "keep_zeros": False,
+        "n_jobs": None,
     }
     assert not hasattr(restored, "vocabulary_")
     weights = {0: 0.1, 1: float("inf")}

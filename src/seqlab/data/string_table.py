@@ -140,7 +140,16 @@ class StringTable:
 
         Nothing is added if an entry is not a string.
         """
-        return self._add(pack(bags, n_strings))
+        return self.add_batch(pack(bags, n_strings))
+
+    def add_batch(self, batch: Batch) -> NDArray[np.int32]:
+        """Do the same as `add` for strings that are already packed; runs without the interpreter lock."""
+        from seqlab.data._kernels import add_strings
+
+        self._reserve(batch.ends.size, batch.data.size)
+        out = np.empty(batch.ends.size, dtype=np.int32)
+        self._n = add_strings(*batch, self._slots, self._blob, self._offsets, self._n, out)
+        return out
 
     def add_parts(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:
         """Look up the parts of a text, and add those that are new; runs without the interpreter lock.
@@ -162,15 +171,7 @@ class StringTable:
 
         hashes = np.empty(ends.size, dtype=np.int64)
         hash_strings(data, ends, 1, hashes)
-        return self._add(Batch(data, ends, hashes))
-
-    def _add(self, batch: Batch) -> NDArray[np.int32]:
-        from seqlab.data._kernels import add_strings
-
-        self._reserve(batch.ends.size, batch.data.size)
-        out = np.empty(batch.ends.size, dtype=np.int32)
-        self._n = add_strings(*batch, self._slots, self._blob, self._offsets, self._n, out)
-        return out
+        return self.add_batch(Batch(data, ends, hashes))
 
     def trim(self) -> None:
         """Free the memory reserved for further strings."""

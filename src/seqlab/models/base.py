@@ -216,7 +216,7 @@ class BaseLabeler(BaseEstimator):
 
     def _new_vectorizer(self) -> Any:
         """Return a transformer that turns symbolic X into numbers."""
-        return SequenceVectorizer()
+        return SequenceVectorizer(n_jobs=getattr(self, "n_jobs", None))
 
     def _allows_missing(self) -> bool:
         """Return whether NaN may mark a missing number; the labeler must then reject infinity itself."""

@@ -274,7 +274,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
 
     def _new_vectorizer(self) -> Any:
         if self.crfsuite_features:
-            return SequenceVectorizer(separator=":", keep_zeros=True)
+            return SequenceVectorizer(separator=":", keep_zeros=True, n_jobs=self.n_jobs)
         return super()._new_vectorizer()
 
     def _learn(self, data: TrainingData) -> FitResult:

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seqlab import load, save
+from seqlab.data.errors import InputError
 from seqlab.features import SequenceVectorizer
 from seqlab.features.vectorizer import _step_reader, _step_rows
 
@@ -145,3 +146,19 @@ def test_a_bag_of_100_000_strings():
     fitted = vectorizer.fit_transform([[names], [names[::-1] + names]])
     assert fitted.matrix.data.tolist() == [1.0] * 100_000 + [2.0] * 100_000
     assert fitted.matrix.has_canonical_format
+
+
+def test_threads_number_strings_in_the_same_order():
+    random = np.random.default_rng(0)
+    # More batches than may wait for the second thread.
+    X = [[[f"w={k}" for k in random.zipf(1.3, 5)] for _ in range(40)] for _ in range(700)]
+    one, two = SequenceVectorizer(), SequenceVectorizer(n_jobs=2)
+    expected, found = one.fit_transform(X), two.fit_transform(X)
+    assert two.get_feature_names_out().tolist() == one.get_feature_names_out().tolist()
+    assert (expected.matrix != found.matrix).nnz == 0
+
+
+def test_threads_report_an_entry_that_is_not_a_string():
+    X = [[["a", "b"]]] * 300 + [[["c", 7]]]
+    with pytest.raises(InputError, match=r"X\[300\]\[0\] holds 7"):
+        SequenceVectorizer(n_jobs=2).fit(X)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError
 
-# Function from some bags (none of them empty) and their total number of strings to the columns of the
-# strings; -1 means no column.
-ColumnsOfBags: TypeAlias = Callable[[list[Any], int], NDArray[np.int32]]
+# Function of some bags (none of them empty), their total number of strings and an array that receives the
+# columns of the strings, perhaps later; -1 means no column.
+ColumnsOfBags: TypeAlias = Callable[[list[Any], int, NDArray[np.int32]], None]
 
 # Steps looked up at a time. Their strings stay in the processor's cache if there are not more.
 _STEPS_PER_LOOKUP = 1024
@@ -35,14 +35,16 @@ class EncodedSteps(NamedTuple):
 def encode_bags(steps: list[Any], columns_of: ColumnsOfBags) -> EncodedSteps:
     """Look up the columns of some bags; TypeError if one holds something that is not a string."""
     sizes = np.fromiter(map(len, steps), np.int32, len(steps))
-    found = []
+    columns = np.empty(int(sizes.sum(dtype=np.int64)), dtype=np.int32)
+    n_done = 0
     for first in range(0, len(steps), _STEPS_PER_LOOKUP):
         span = slice(first, first + _STEPS_PER_LOOKUP)
-        bags, n_strings = steps[span], sizes[span]
-        if not n_strings.all():
+        bags, n_strings = steps[span], int(sizes[span].sum(dtype=np.int64))
+        if not sizes[span].all():
             bags = [bag for bag in bags if len(bag)]
-        found.append(columns_of(bags, int(n_strings.sum(dtype=np.int64))))
-    return EncodedSteps(_join(found, np.int32), None, sizes)
+        columns_of(bags, n_strings, columns[n_done : n_done + n_strings])
+        n_done += n_strings
+    return EncodedSteps(columns, None, sizes)
 
 
 def assemble(chunks: list[EncodedSteps], n_features: int) -> sp.csr_matrix:

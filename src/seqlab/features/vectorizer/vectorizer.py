@@ -27,6 +27,7 @@ from seqlab.data.string_table import StringTable
 from seqlab.data.vocabulary import Vocabulary
 from seqlab.features._base import SequenceTransformer
 from seqlab.features.vectorizer._dict_steps import DictColumns, UnsupportedValueError, encode_dicts
+from seqlab.features.vectorizer._numbering import numbering
 from seqlab.features.vectorizer._step_reader import StepReader, raise_unsupported
 from seqlab.features.vectorizer._step_rows import (
     ColumnsOfBags,
@@ -57,6 +58,9 @@ class SequenceVectorizer(SequenceTransformer):
         Whether False and 0 give ``name`` with weight 0, stored in the matrix, instead of no feature. The
         values of a row are the same, but the feature occurs in that step: this matters for ``min_count``
         and for ``LinearChainCRF(crfsuite_features=True)``.
+    n_jobs : int, default=None
+        With two threads or more, `fit` numbers the strings of bags while it reads the next ones; the result
+        is the same. None means 1, -1 all cores.
 
     Attributes
     ----------
@@ -91,17 +95,26 @@ class SequenceVectorizer(SequenceTransformer):
         "separator": [str],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "keep_zeros": ["boolean"],
+        "n_jobs": [None, Integral],
     }
 
     vocabulary_: Vocabulary
-    keep_zeros = False  # for vectorizers that were saved before this parameter existed
+    # For vectorizers that were saved before these parameters existed.
+    keep_zeros = False
+    n_jobs: int | None = None
 
     def __init__(
-        self, *, separator: str = "=", min_count: int = 1, keep_zeros: bool = False
+        self,
+        *,
+        separator: str = "=",
+        min_count: int = 1,
+        keep_zeros: bool = False,
+        n_jobs: int | None = None,
     ) -> None:
         self.separator = separator
         self.min_count = min_count
         self.keep_zeros = keep_zeros
+        self.n_jobs = n_jobs
 
     def fit(self, X: Iterable[Any], y: Any = None) -> SequenceVectorizer:
         """Learn the features of X.
@@ -136,7 +149,10 @@ class SequenceVectorizer(SequenceTransformer):
         table = StringTable()  # for bags
         index: defaultdict[str, int] = defaultdict()  # for dicts
         index.default_factory = index.__len__
-        chunks, offsets = _encode(X, table.add, index.__getitem__, self.separator, self.keep_zeros)
+        with numbering(table, self.n_jobs) as columns_of_bags:
+            chunks, offsets = _encode(
+                X, columns_of_bags, index.__getitem__, self.separator, self.keep_zeros
+            )
         vocabulary = Vocabulary.from_index(dict(index)) if index else Vocabulary.from_table(table)
         matrix = assemble(chunks, len(vocabulary))
         if self.min_count > 1:
@@ -166,9 +182,13 @@ class SequenceVectorizer(SequenceTransformer):
         """
         check_is_fitted(self)
         vocabulary = self.vocabulary_
+
+        def find(bags: list[Any], n_strings: int, out: NDArray[np.int32]) -> None:
+            out[:] = vocabulary.table.find(bags, n_strings)
+
         chunks, offsets = _encode(
             X,
-            lambda bags, n: vocabulary.table.find(bags, n),
+            find,
             lambda name: vocabulary.index.get(name, -1),
             self.separator,
             self.keep_zeros,
