@@ -160,5 +160,5 @@ def test_threads_number_strings_in_the_same_order():
 
 def test_threads_report_an_entry_that_is_not_a_string():
     X = [[["a", "b"]]] * 300 + [[["c", 7]]]
-    with pytest.raises(InputError, match=r"X\[300\]\[0\] holds 7"):
+    with pytest.raises(InputError, match=r"X\[300\]\[0\] holds a number"):
         SequenceVectorizer(n_jobs=2).fit(X)
