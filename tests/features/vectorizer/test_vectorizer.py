@@ -252,7 +252,7 @@ def test_a_failed_fit_keeps_the_earlier_one():
 
 def test_scikit_learn_api():
     vectorizer = SequenceVectorizer(separator=":", min_count=2)
-    params = {"separator": ":", "min_count": 2, "keep_zeros": False}
+    params = {"separator": ":", "min_count": 2, "keep_zeros": False, "n_jobs": None}
     assert clone(vectorizer).get_params() == params
     with pytest.raises(NotFittedError):
         vectorizer.transform([[["a"]]])
