@@ -41,15 +41,20 @@ def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_bloc
         assert model.update(a, b, A @ a, A @ b)
     if is_replaced:
         model.replace_preconditioner(preconditioner)
+    return model, bfgs_matrix(dense, pairs[-memory:])
+
+
+def bfgs_matrix(dense, pairs):
+    """The matrix of BFGS updates that start from a multiple of ``dense``."""
     B = dense
     if pairs:
         step, change = pairs[-1]
         largest = (change @ np.linalg.solve(dense, change)) / (step @ change)
         smallest = (step @ change) / (step @ dense @ step)
         B = dense * largest ** (1 - LENGTH) * smallest**LENGTH
-    for s, y in pairs[-memory:]:
+    for s, y in pairs:
         B = B - np.outer(B @ s, B @ s) / (s @ B @ s) + np.outer(y, y) / (y @ s)
-    return model, B
+    return B
 
 
 def model_value(B, gradient, w, c1, d):
@@ -85,6 +90,25 @@ def test_the_step_minimises_the_model_with_its_penalty(
     moved, at_zero = active & (after != 0), active & (after == 0)
     np.testing.assert_allclose(slope[moved], -c1[moved] * np.sign(after[moved]), atol=1e-6)
     assert (np.abs(slope[at_zero]) <= c1[at_zero] + 1e-6).all()
+
+
+def test_rejected_pairs_leave_the_others_unchanged(monkeypatch):
+    monkeypatch.setattr("seqlab.optim.quadratic_model.FEW", 11)
+    random = np.random.default_rng(0)
+    preconditioner, dense = random_preconditioner(random, 12, 0)
+    root = random.normal(size=(12, 12))
+    A, model, zero = root @ root.T + np.eye(12), QuadraticModel(preconditioner, 4), np.zeros(12)
+    first, last_half = random.normal(size=12), np.arange(12) >= 6
+    assert model.update(zero, first, zero, A @ first)
+    for _ in range(6):  # more than the memory
+        step = random.normal(size=12) * last_half
+        assert not model.update(zero, step, zero, -A @ step)
+    second = random.normal(size=12) * last_half
+    assert model.update(zero, second, zero, A @ second)
+    B = bfgs_matrix(dense, [(first, A @ first), (second, A @ second)])
+    w, gradient, c1, direction = zero, random.normal(size=12), np.full(12, 0.1), np.empty(12)
+    decrease = model.minimise(w, gradient, c1, direction)
+    assert decrease == pytest.approx(-model_value(B, gradient, w, c1, direction), rel=1e-6)
 
 
 @pytest.mark.parametrize("c1", [0.0, 0.5, 5.0, 30.0])

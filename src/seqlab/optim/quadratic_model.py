@@ -168,6 +168,7 @@ class QuadraticModel:
         if curvature <= np.finfo(np.float64).eps * change_norm2:
             self._pairs[:, [place, memory + place]] = 0.0
             self._block.remove_pair(place)
+            self._n_updates -= 1  # counts pairs: no older pair is overwritten
             self._set_inverse()
             return False
         self._order.append(place)
