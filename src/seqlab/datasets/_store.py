@@ -113,7 +113,7 @@ def load(
     try:
         raw = download(url)
     except DatasetError as error:
-        raise DatasetError(f"{error}; {_missing_message(dataset, entry, data_home)}") from error
+        raise DatasetError(f"{error}; {_missing_message(dataset, entry, data_home)}") from None
     home = get_data_home(data_home) / dataset.folder
     try:
         content = extract(raw) if extract else _extract_member(raw, entry)
@@ -195,7 +195,8 @@ def download(url: str) -> bytes:
         try:
             pooch.HTTPDownloader(timeout=_TIMEOUT)(url, str(target), None)
         except (requests.RequestException, OSError, ValueError) as error:
-            raise DatasetError(f"{url}: download failed ({error})") from error
+            # The tracebacks of four network libraries would hide the message.
+            raise DatasetError(f"{url}: download failed ({error})") from None
         return target.read_bytes()
 
 
