@@ -70,3 +70,12 @@ def test_only_the_bound_counts_if_the_curvature_is_not_reliable():
         assert not state.converged
     assert not rule.stuck(state).converged
     assert rule.state(np.zeros(1), 1.0, 1e6, 0.0, 0.0, 1.0 - 1e-5).converged
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(1e-7, True), (2e-3, False)])
+def test_a_flat_objective_counts_as_converged_only_if_no_decrease_is_predicted(gap, expected):
+    rule = StoppingRule(1e-9, 0.0)
+    for _ in range(5):
+        state = rule.state(np.zeros(2), 1.0, 1.0, gap)
+    state.gap = gap
+    assert rule.stuck(state).converged is expected

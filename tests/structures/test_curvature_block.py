@@ -147,7 +147,7 @@ def test_with_the_block_nearly_collinear_frequent_features_take_fewer_iterations
     options = {"c2": 0.01, "tol": 1e-5}
     model = LinearChainCRF(**options).fit(X, y)
     monkeypatch.setattr("seqlab.learning.likelihood.MAX_BLOCK", 0)
-    monkeypatch.setattr("seqlab.structures.chain.label_blocks.MAX_WORK", 0.0)
+    monkeypatch.setattr("seqlab.structures.chain.label_blocks.MAX_PASSES", 0.0)
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert without.converged_

@@ -49,7 +49,7 @@ def explicit_blocks(term, w):
 @pytest.fixture
 def every_step(monkeypatch):
     """A sample so large that it is the data, and no shrinkage."""
-    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 1e12)
     monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 20_000)
     monkeypatch.setattr(curvature_block, "SHRINKAGE", 0.0)
 
@@ -71,7 +71,7 @@ def test_a_block_is_the_weighted_sum_of_outer_products(
 
 
 def test_a_sample_estimates_the_correlations(monkeypatch):
-    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 1e12)
     monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 100)
     term, w = likelihood(2000)
     found = term.bound.label_blocks(term.curvature(w))
@@ -94,12 +94,28 @@ def test_blocks_from_part_of_the_sequences(every_step, monkeypatch):
 
 
 def test_there_are_no_blocks_if_they_would_take_too_long(monkeypatch):
-    monkeypatch.setattr(label_blocks, "MAX_WORK", 1.0)
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 0.1)
     term, w = likelihood(5)
     assert term.bound.label_blocks(term.curvature(w)) is None
-    monkeypatch.setattr(label_blocks, "MAX_WORK", 1e12)
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 1e12)
     edges, w = likelihood(5, edge_features=True)
     assert edges.bound.label_blocks(edges.curvature(w)) is None
+
+
+def test_a_long_fit_can_afford_blocks(monkeypatch):
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 0.1)
+    term, w = likelihood(5)
+    term.afford_label_blocks(1e12)
+    assert term.bound.label_blocks(term.curvature(w)) is not None
+
+
+def test_precise_blocks_have_all_of_their_correlation():
+    term, w = likelihood(400)
+    diagonal = term.curvature(w)
+    shrunk, precise = (term.bound.label_blocks(diagonal, precise=p) for p in (False, True))
+    for (_, block), (_, other) in zip(shrunk, precise, strict=True):
+        ratio = block[np.tril_indices(6, -1)] / other[np.tril_indices(6, -1)]
+        np.testing.assert_allclose(ratio, 1.0 - curvature_block.SHRINKAGE)
 
 
 def test_blocks_do_not_depend_on_the_number_of_threads(every_step):
@@ -133,7 +149,7 @@ def test_with_blocks_correlated_columns_take_fewer_iterations(monkeypatch):
     X, y = correlated(300)
     options = {"c2": 0.1, "tol": 1e-4}
     model = LinearChainCRF(**options).fit(X, y)
-    monkeypatch.setattr(label_blocks, "MAX_WORK", 0.0)
+    monkeypatch.setattr(label_blocks, "MAX_PASSES", 0.0)
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert without.converged_

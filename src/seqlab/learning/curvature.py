@@ -52,6 +52,9 @@ CAUTION = 3.0
 # fit can afford more.
 HESSIAN_FROM, LATE = 10, 30
 HESSIAN_SHARE = 0.7
+# Before a point is accepted, blocks of labels may take this share of the time of the fit. If columns are
+# nearly collinear, no other model sees that the objective only seems to be flat.
+CHECK_SHARE = 0.3
 # Share of the diagonal that is added to a Hessian, against rounding errors.
 RIDGE = 1e-8
 
@@ -79,6 +82,7 @@ class LikelihoodCurvature:
         self._block: Preconditioner | None = None  # the last one with a block
         self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
+        self._is_precise = False  # whether blocks of labels have all of their correlation
 
     def at_zero(self, zero: Floats) -> Preconditioner | None:
         """Return a preconditioner that makes a solver independent of the scale of features.
@@ -135,6 +139,9 @@ class LikelihoodCurvature:
         """
         if self.is_even:
             return None
+        if not self.sparse:
+            self.objective.term.afford_label_blocks(CHECK_SHARE * self._n_done)
+            self._is_precise = True
         diagonal = self._compute(w)
         if diagonal is None:
             return None
@@ -203,7 +210,11 @@ class LikelihoodCurvature:
     ) -> Preconditioner | None:
         """Return a block for the weights of each label, if there are few features."""
         # The quadratic model of an L1 penalty needs a single block.
-        blocks = None if self.sparse else self.objective.term.label_blocks(data)
+        blocks = (
+            None
+            if self.sparse
+            else self.objective.term.label_blocks(data, precise=self._is_precise)
+        )
         if blocks is None:
             return None
         for chosen, block in blocks:

@@ -73,11 +73,18 @@ class DataTerm(Protocol):
         """
         ...
 
-    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
         """Return disjoint sets of weights and their blocks of the Hessian; None if they are not known.
 
-        They belong to the point of the last call of `curvature`, whose result is ``diagonal``.
+        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
+        less correlation than the data suggest, unless ``precise``.
         """
+        ...
+
+    def afford_label_blocks(self, max_passes: float) -> None:
+        """Let `label_blocks`, after the next call of `curvature`, take as long as this number of passes."""
         ...
 
     def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
@@ -162,14 +169,20 @@ class Likelihood:
             return None
         return self.bound.curvature_block(w, diagonal, size, self.varying_weights)
 
-    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
         """Return the weights of each label and their block of the Hessian, if they are worthwhile.
 
         They are not if one block for all weights is possible, which has the transitions too.
         """
         if self.n_params <= self._block_size(sparse=False):
             return None
-        return self.bound.label_blocks(diagonal)
+        return self.bound.label_blocks(diagonal, precise=precise)
+
+    def afford_label_blocks(self, max_passes: float) -> None:
+        """Let `label_blocks`, after the next call of `curvature`, take as long as this number of passes."""
+        self.bound.afford_label_blocks(max_passes)
 
     def _block_size(self, *, sparse: bool) -> int:
         return min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))

@@ -85,9 +85,14 @@ class PseudoLikelihood:
         """Return None: no block of the Hessian is known."""
         return None
 
-    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
         """Return None: no blocks of the Hessian are known."""
         return None
+
+    def afford_label_blocks(self, max_passes: float) -> None:
+        """Do nothing: there are no such blocks."""
 
     def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
         """Return None: the Hessian is not available."""

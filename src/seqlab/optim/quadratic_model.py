@@ -189,18 +189,20 @@ class QuadraticModel:
             found = self._solve_whole(w, gradient, c1, in_block, direction)
             if found is not None:
                 return found
-        shift = np.zeros(2 * self._memory)
-        products = self._solve(w, gradient, c1, active, in_block, shift, direction)
-        if products is None:
-            every = np.sort(np.concatenate([active, block[in_block]]))
-            decrease, products = self._sweep(w, gradient, c1, every, direction)
-            swept = direction.copy()
-            shift = self._inverse @ products  # the signs are almost right now
-            products = self._solve(w, gradient, c1, active, in_block, shift, direction)
-            if products is None:
-                direction[:] = swept
-                return decrease
-        return self._decrease(w, gradient, c1, direction, products)
+        arrays = w, gradient, c1, active, in_block
+        decrease = self._solve(*arrays, np.zeros(2 * self._memory), direction)
+        if decrease is not None:
+            return decrease
+        every = np.sort(np.concatenate([active, block[in_block]]))
+        direction[:] = 0.0
+        swept_decrease, products = self._sweep(w, gradient, c1, every, direction)
+        swept = direction.copy()
+        # The signs are almost right now.
+        decrease = self._solve(*arrays, self._inverse @ products, direction)
+        if decrease is not None and decrease >= swept_decrease:
+            return decrease
+        direction[:] = swept
+        return swept_decrease
 
     def _solve(
         self,
@@ -211,8 +213,8 @@ class QuadraticModel:
         is_active: NDArray[np.bool_],
         shift: Vector,
         direction: Vector,
-    ) -> Vector | None:
-        """Minimise by semi-smooth Newton steps; return ``Q'd``, or None if they do not converge.
+    ) -> float | None:
+        """Minimise by semi-smooth Newton steps; return the decrease, or None if they do not converge.
 
         Given ``u = M Q'd``, the model is a sum over the weights and the block. Its minimum ``d(u)`` is a soft
         threshold of each weight, and a small problem for the block. The steps solve ``u = M Q'd(u)``, a
@@ -271,9 +273,11 @@ class QuadraticModel:
             ):
                 store_direction(active, changes, direction)
                 direction[block] = part
-                out = np.zeros(2 * self._memory)
-                out[columns] = products
-                return out
+                every = np.zeros(2 * self._memory)
+                every[columns] = products
+                decrease = self._decrease(w, gradient, c1, direction, every)
+                # If some signs are wrong, the objective may increase along the direction.
+                return decrease if decrease >= 0.0 else None
             residual = shift - inverse @ products
             half = np.sum([grams[begin] for begin in sorted(grams)], axis=0)
             gram = half + np.tril(half, -1).T

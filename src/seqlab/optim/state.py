@@ -247,7 +247,9 @@ class StoppingRule:
         """
         recent = self._values[-1 - self.period :]
         stationary = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
-        stationary = stationary and not self.only_bound
+        # The objective may be flat although a model predicts a decrease, if its directions are bad.
+        allowed = max(self.allowed_gap(state.objective), 1e-6 * abs(state.objective))
+        stationary = stationary and not self.only_bound and (state.gap or 0.0) <= allowed
         flat = state.info["gradient_norm"] <= NEGLIGIBLE * max(abs(self._values[0]), 1.0)
         certified = state.info["bound"] <= 1e-6 * abs(state.objective)
         state.converged = stationary or flat or certified

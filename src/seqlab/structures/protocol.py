@@ -379,13 +379,20 @@ class BoundStructure(ABC):
         """
         return None
 
-    def label_blocks(self, diagonal: Floats) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
         """Return some disjoint sets of weights and their blocks of the Hessian, one for each label.
 
-        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. None if they
-        are not available, or if they would take much longer than a pass over the data.
+        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
+        less correlation than the data suggest, unless ``precise``. None if they are not available, or if
+        they would take much longer than a pass over the data.
         """
         return None
+
+    def afford_label_blocks(self, max_passes: float) -> None:
+        """Let `label_blocks` take as long as this number of passes over the data."""
+        return
 
     def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
         """Return the Hessian of the summed log-partitions at ``w``; None if it is not available.

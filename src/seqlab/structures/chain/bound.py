@@ -274,11 +274,26 @@ class BoundChain(BoundStructure):
 
     @cached_property
     def _label_blocks(self) -> LabelBlocks | None:
-        return plan_label_blocks(self.structure, self.X, self.work_per_pass, self.n_jobs)
+        return plan_label_blocks(self.structure, self.X, self.work_per_pass, n_jobs=self.n_jobs)
 
-    def label_blocks(self, diagonal: Floats) -> list[tuple[Codes, Floats]] | None:
+    def afford_label_blocks(self, max_passes: float) -> None:
+        """Plan blocks that may take as long as a number of passes, if there are none yet."""
+        if self._label_blocks is None:
+            self._label_blocks = plan_label_blocks(
+                self.structure,
+                self.X,
+                self.work_per_pass,
+                max_passes=max_passes,
+                n_jobs=self.n_jobs,
+            )
+
+    def label_blocks(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[Codes, Floats]] | None:
         """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
-        return None if self._label_blocks is None else self._label_blocks.compute(diagonal)
+        if self._label_blocks is None:
+            return None
+        return self._label_blocks.compute(diagonal, precise=precise)
 
     def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
         """Return the Hessian at ``w``, as `chain_hessian`."""

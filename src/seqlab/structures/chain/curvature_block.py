@@ -32,6 +32,7 @@ MAX_PRODUCTS = 2_000_000
 NUMBERS_PER_PART, MAX_NUMBERS = 50_000, 2_000_000
 # Share of the correlations that is removed: they come from a sample.
 SHRINKAGE = 0.02
+PRECISE_SHRINKAGE = 1e-12  # against rounding errors alone
 
 
 def largest_weights(structure: ChainStructure, importance: Floats, size: int) -> Ints:
@@ -129,16 +130,17 @@ def _parts(X: Sequences, n_labels: int) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(part)) + 1) if order.size else []
 
 
-def complete_block(block: Floats, variances: Floats) -> None:
+def complete_block(block: Floats, variances: Floats, *, precise: bool = False) -> None:
     """Turn the lower half of covariances, in place, into a block with these variances.
 
-    Correlations are shrunk, because they come from a sample.
+    Correlations are shrunk, because they come from a sample, unless they shall be ``precise``.
     """
+    shrinkage = PRECISE_SHRINKAGE if precise else SHRINKAGE
     roots = np.sqrt(np.maximum(np.diag(block), 0.0))
     roots[roots == 0.0] = np.inf  # not in the sample: not correlated
     np.fill_diagonal(block, 0.0)
     copy_lower_half(block)
-    for factors in (1.0 / roots, np.sqrt((1.0 - SHRINKAGE) * variances)):
+    for factors in (1.0 / roots, np.sqrt((1.0 - shrinkage) * variances)):
         block *= factors[:, None]
         block *= factors
     np.fill_diagonal(block, variances)

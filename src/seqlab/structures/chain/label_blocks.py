@@ -34,9 +34,9 @@ Ints = NDArray[np.int64]
 
 # Sampled steps per label and feature; fewer, down to the minimum, if there is little work in a pass.
 MIN_SAMPLED, MAX_SAMPLED = 2, 8
-# Multiplications for all blocks, as a multiple of the operations of a pass over the data. The number of
-# operations counts entries, of which vector units process about eight at a time: at most about four passes.
-MAX_WORK = 30.0
+# All blocks may take as long as this number of passes over the data. A pass counts as this many times its
+# operations: these count entries, of which vector units multiply about eight at a time.
+MAX_PASSES, WORK_OF_PASS = 4.0, 7.5
 # Variances that are stored: at most as much memory as this share of the data, or this many bytes.
 MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
 # Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
@@ -47,13 +47,22 @@ ROWS = 128
 
 
 def plan_label_blocks(
-    structure: ChainStructure, X: Sequences, work_per_pass: float, n_jobs: int | None = None
+    structure: ChainStructure,
+    X: Sequences,
+    work_per_pass: float,
+    *,
+    max_passes: float | None = None,
+    n_jobs: int | None = None,
 ) -> LabelBlocks | None:
-    """Return blocks that passes can fill; None if they would take too long, or with edge features."""
+    """Return blocks that passes can fill; None if they would take too long, or with edge features.
+
+    They may take as long as ``max_passes`` passes over the data; by default `MAX_PASSES`.
+    """
+    max_passes = MAX_PASSES if max_passes is None else max_passes
     n_features = X.matrix.shape[1]
     products = max(float(n_features) ** 2 * structure.n_labels, 1.0)  # of one step per label
     # Factorising takes as long as the products of a third as many steps as there are features.
-    size = MAX_WORK * work_per_pass / products - n_features / 3.0
+    size = WORK_OF_PASS * max_passes * work_per_pass / products - n_features / 3.0
     if structure.edge is not None or n_features < 2 or size < MIN_SAMPLED * n_features:
         return None
     return LabelBlocks(structure, X, int(min(size, MAX_SAMPLED * n_features)), n_jobs=n_jobs)
@@ -94,10 +103,13 @@ class LabelBlocks:
         self._steps = np.flatnonzero(np.repeat(is_stored, lengths))
         self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
 
-    def compute(self, diagonal: Floats) -> list[tuple[Ints, Floats]] | None:
+    def compute(
+        self, diagonal: Floats, *, precise: bool = False
+    ) -> list[tuple[Ints, Floats]] | None:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
 
-        Only correlations come from the sample. None if features are hardly correlated.
+        Only correlations come from the sample; they are shrunk, unless they shall be ``precise``. None if
+        features are hardly correlated.
         """
         starts, labels = self._structure.state.explicit()
         feature = np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -111,7 +123,7 @@ class LabelBlocks:
             chosen = feature[weights]
             if chosen.size < products.shape[0]:
                 products = products[np.ix_(chosen, chosen)]
-            complete_block(products, diagonal[state][weights])
+            complete_block(products, diagonal[state][weights], precise=precise)
             return weights + state.start, products
 
         blocks = run_blocks(block, n_labels, self._n_jobs)
