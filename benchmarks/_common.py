@@ -54,21 +54,30 @@ def main(roles):
         return None
     if "SEQLAB_DATA" not in os.environ:
         sys.exit("set SEQLAB_DATA to the folder of the data sets")
-    script = Path(sys.argv[0]).resolve()
     results = {}
     for role in roles:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(script), "--role", role],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            print(f"{role}: failed\n{done.stderr[-2000:]}", file=sys.stderr)
+        try:
+            results[role] = run_role(role)
+        except subprocess.CalledProcessError as error:
+            print(f"{role}: failed\n{error.stderr[-2000:]}", file=sys.stderr)
             continue
-        results[role] = json.loads(done.stdout.strip().splitlines()[-1])
         print(f"# {role}: {results[role]}", file=sys.stderr, flush=True)
     return results
+
+
+def run_role(role, source=None):
+    """Run a role of this script in its own process; with another version of seqlab if its folder is given."""
+    environment = dict(os.environ)
+    if source is not None:
+        environment["PYTHONPATH"] = source
+    command = [sys.executable, "-W", "ignore", str(Path(sys.argv[0]).resolve()), "--role", role]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def other_version():
+    """Return the folder after ``--before``, the ``src`` of another version of seqlab; None if not given."""
+    return sys.argv[sys.argv.index("--before") + 1] if "--before" in sys.argv else None
 
 
 def table(rows, columns):

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
-from _common import keep, peak_memory, table
+from _common import keep, other_version, peak_memory, run_role, table
 
 N_STEPS, N_FEATURES, N_LABELS, LENGTH = 111_328, 128, 10, 16
 
@@ -88,23 +86,14 @@ def _best_times(model, X, y):
 ROLES = {"memory": memory, "OCR letters": ocr_letters, "embeddings": embeddings}
 
 
-def run(role, source=None):
-    """Run a role in its own process, with another version of seqlab if its folder is given."""
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    if source is not None:
-        environment["PYTHONPATH"] = source
-    command = [sys.executable, "-W", "ignore", str(Path(__file__).resolve()), "--role", role]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 def main():
-    other = sys.argv[sys.argv.index("--before") + 1] if "--before" in sys.argv else None
+    other = other_version()
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for the roles
     results = {}
     for role in ROLES:
-        results[role] = run(role)
+        results[role] = run_role(role)
         if other is not None:
-            before = results[f"{role}, before"] = run(role, other)
+            before = results[f"{role}, before"] = run_role(role, other)
             results[role]["fit ratio"] = before["fit seconds"] / results[role]["fit seconds"]
     columns = ["X", "fit memory", "predict memory", "fit seconds", "fit ratio", "predict seconds"]
     table(results, [*columns, "objective"])

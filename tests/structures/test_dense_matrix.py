@@ -13,8 +13,9 @@ from blocks import count_parallel_tasks, use_small_blocks
 from seqlab import LinearChainCRF, StructuredPerceptron
 from seqlab.data import Sequences
 from seqlab.structures.chain import ChainStructure
-from seqlab.structures.chain.columns import count_entries, csr_rows, has_only_ones, mean_squares
-from seqlab.structures.chain.mixed_rows import MixedRows, choose_matrix_columns
+from seqlab.structures.chain.columns import count_entries, csr_rows, mean_squares
+from seqlab.structures.chain.features import ChainFeatures
+from seqlab.structures.chain.mixed_rows import MixedRows
 
 N_LABELS = 5
 KINDS = ["embeddings", "pixels", "half and half", "few ones", "many ones"]
@@ -92,34 +93,33 @@ def test_warm_start_of_dense_data_is_that_of_sparse_data(kind):
 def test_full_columns_become_a_matrix(kind, n_chosen):
     X, _ = example(kind)
     for given in (X, as_sparse(X)):
-        assert (
-            choose_matrix_columns(given.matrix, only_ones=has_only_ones(given.matrix)).sum()
-            == n_chosen
-        )
+        assert ChainFeatures(given).matrix_columns.sum() == n_chosen
 
 
 def test_full_matrix_is_not_copied():
     X, codes = example("embeddings")
-    rows = MixedRows(X.matrix, ChainStructure.from_data(X, codes, N_LABELS).state)
+    rows = MixedRows(ChainFeatures(X), ChainStructure.from_data(X, codes, N_LABELS).state)
     assert rows.columns.matrix is X.matrix
     assert rows.arrays.dense_row.size == rows.arrays.pair_weight.size == 0
 
 
 def test_embeddings_beside_strings_leave_the_strings_without_values():
     X, codes = example("half and half")
-    rows = MixedRows(as_sparse(X).matrix, ChainStructure.from_data(X, codes, N_LABELS).state)
+    features = ChainFeatures(as_sparse(X))
+    rows = MixedRows(features, ChainStructure.from_data(X, codes, N_LABELS).state)
     assert rows.n_matrix == 10
     assert rows.is_unit
-    assert not rows.has_only_ones
+    assert not features.has_only_ones
 
 
 def test_columns_of_dense_and_sparse_matrices():
     matrix = np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.0, -4.0]])
     for given in (matrix, sp.csr_matrix(matrix)):
-        assert count_entries(given).tolist() == [3, 0, 2]
-        assert mean_squares(given).tolist() == [1.0, 1.0, 10.0]
-        assert not has_only_ones(given)
-        assert has_only_ones(given[:, :2])
+        counts = count_entries(given)
+        assert counts.per_column.tolist() == [3, 0, 2]
+        assert not counts.only_ones
+        assert count_entries(given[:, :2]).only_ones
+        assert mean_squares(given, counts).tolist() == [1.0, 1.0, 10.0]
         assert_allclose(csr_rows(given, 1, 3).toarray(), matrix[1:3])
     assert csr_rows(np.zeros((2, 3)), 0, 2).nnz == 0
 

@@ -133,14 +133,11 @@ def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
         hint = f" ({name} must be a list with one list of labels per sequence)"
         hint = hint if n_steps == len(y) else ""
         raise InputError(f"X has {n_sequences} sequences but {name} has {len(y)}{hint}")
-    lengths = np.diff(offsets)
-    for i, labels in enumerate(y):
+    for i, (labels, length) in enumerate(zip(y, np.diff(offsets).tolist(), strict=True)):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
             raise InputError(f"{name}[{i}] must be a sequence of labels, got {labels!r}")
-        if len(labels) != lengths[i]:
-            raise InputError(
-                f"X[{i}] has {lengths[i]} steps but {name}[{i}] has {len(labels)} labels"
-            )
+        if len(labels) != length:
+            raise InputError(f"X[{i}] has {length} steps but {name}[{i}] has {len(labels)} labels")
     if n_sequences and all(_is_plain_array(labels) for labels in y):
         text = {labels.dtype.kind in "US" for labels in y if len(labels)}
         if len(text) > 1:

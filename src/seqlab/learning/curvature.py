@@ -97,12 +97,13 @@ class LikelihoodCurvature:
         diagonal = self.objective.term.curvature_at_zero()
         if diagonal is None or not np.isfinite(self._squares).all():
             return None
+        frequency = 1.0 if self.is_even else float(np.mean(diagonal / self._squares))
         total = self._add_penalty(diagonal)
         self._set_slow(total)
         if self.sparse:
             scales = self._roots(total)
         elif not self.is_even:
-            scales = np.mean(diagonal / self._squares) * self._squares + self._penalty
+            scales = frequency * self._squares + self._penalty
         else:
             return None
         return Preconditioner(_fit_length(scales, total, self.objective.loss_gradient(zero)[1]))
@@ -154,13 +155,12 @@ class LikelihoodCurvature:
             # the last iterations of three fits it was 0.6 to 50 times the true distance. The decrease of
             # the objective is steadier.
             return None
-        quotients = gradient / self.slow
-        decrement = 0.5 * float(dot(quotients, gradient))
+        decrement = 0.5 * float(dot(gradient / self.slow, gradient))
         if self._block is None:
             return CAUTION * decrement
         chosen = self._block.indices
         of_block = gradient[chosen]
-        others = decrement - 0.5 * float(dot(quotients[chosen], of_block))
+        others = decrement - 0.5 * float(dot(of_block / self.slow[chosen], of_block))
         with_block = others + 0.5 * float(dot(of_block, self._block.solve_block(of_block)))
         return CAUTION * max(with_block, 0.5 * decrement)
 
@@ -171,14 +171,16 @@ class LikelihoodCurvature:
             return None
         is_late = self.sparse and self._n_done >= LATE
         if self._is_near:
-            data = np.maximum(diagonal - self._penalty, 0.0)
-            return self._with_block(w, diagonal, diagonal + (COLLECTIVE - 1.0) * data)
+            scales = self._data_part(diagonal)
+            scales *= COLLECTIVE - 1.0
+            scales += diagonal
+            return self._with_block(w, diagonal, scales)
         scales = diagonal if is_late else self._roots(diagonal)
         return self._with_block(w, diagonal, _fit_length(scales, diagonal, gradient))
 
     def _with_block(self, w: Floats, diagonal: Floats, scales: Floats) -> Preconditioner:
         """Return a preconditioner with blocks of the Hessian, if there are any, and ``scales`` elsewhere."""
-        data = np.maximum(diagonal - self._penalty, 0.0)
+        data = self._data_part(diagonal)
         found = (
             self._whole_hessian(w, diagonal, data, scales)
             or self._label_blocks(diagonal, data, diagonal if self._is_near else scales)
@@ -243,8 +245,14 @@ class LikelihoodCurvature:
         return diagonal
 
     def _add_penalty(self, diagonal: Floats) -> Floats:
-        """Add the curvature of the penalty; weights without data and penalty get a minimum."""
-        return np.maximum(diagonal + self._penalty, MIN_CURVATURE * self._squares)
+        """Add the curvature of the penalty in place; weights without data and penalty get a minimum."""
+        diagonal += self._penalty
+        return np.maximum(diagonal, MIN_CURVATURE * self._squares, out=diagonal)
+
+    def _data_part(self, diagonal: Floats) -> Floats:
+        """Return a diagonal without the curvature of the penalty."""
+        data = diagonal - self._penalty
+        return np.maximum(data, 0.0, out=data)
 
     def _set_slow(self, diagonal: Floats) -> None:
         """Set ``slow``, the geometric mean of the diagonal and the least curvature of each weight.
@@ -255,7 +263,9 @@ class LikelihoodCurvature:
         """
         least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE))
         least = least * np.sqrt(np.maximum(self._squares / np.median(self._squares), 1.0))
-        self.slow = np.sqrt(diagonal * self._shares) * least
+        slow = diagonal * self._shares
+        self.slow = np.sqrt(slow, out=slow)
+        self.slow *= least
 
     def _roots(self, diagonal: Floats) -> Floats:
         """Return the square root of a diagonal, in units in which every feature has scale 1."""

@@ -361,7 +361,7 @@ def _penalised(structure: chain.ChainStructure, boundary: bool | str) -> NDArray
 
 def _scale_hint(X: Sequences) -> str:
     """Return a hint that names features of much larger scale than the others, or with outliers, else ''."""
-    squares, shares = chain.mean_squares(X.matrix), chain.typical_shares(X.matrix)
+    squares, shares = chain.ChainFeatures(X).mean_squares, chain.typical_shares(X.matrix)
     has_outliers = shares < 1.0 / MAX_SCALE_RATIO
     named = np.flatnonzero((squares > MAX_SCALE_RATIO**2 * np.median(squares)) | has_outliers)
     if named.size == 0:

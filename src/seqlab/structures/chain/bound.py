@@ -84,7 +84,7 @@ class BoundChain(BoundStructure):
     @cached_property
     def passes(self) -> FusedPasses:
         """Fused passes over the data; only without edge features."""
-        return FusedPasses(self.structure, self.X, n_jobs=self.n_jobs)
+        return FusedPasses(self.structure, self.features, n_jobs=self.n_jobs)
 
     @cached_property
     def two_label_passes(self) -> TwoLabelPasses | None:
@@ -381,7 +381,7 @@ class BoundChain(BoundStructure):
         # Imported here because only perceptrons need it.
         from seqlab.structures.chain.online import ChainOnlineWeights
 
-        return ChainOnlineWeights(self.structure, self.X)
+        return ChainOnlineWeights(self.structure, self.features)
 
     def margin_model(self, problem: MarginProblem) -> MarginModel:
         """Return zero weights that max-margin learners can train; compiled if all weights exist."""

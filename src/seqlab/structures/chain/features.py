@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.two_labels import sum_columns, sum_matrix
-from seqlab.structures.chain.columns import csr_rows, has_only_ones, mean_squares
-from seqlab.structures.chain.mixed_rows import choose_matrix_columns
+from seqlab.structures.chain.columns import (
+    EntryCounts,
+    choose_matrix_columns,
+    count_entries,
+    csr_rows,
+    mean_square,
+    mean_squares,
+)
 from seqlab.structures.protocol import N_SLOTS
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -55,25 +61,34 @@ class ChainFeatures:
         self.offsets = np.array(X.offsets)  # writeable: kernels are compiled for one type of array
 
     @cached_property
+    def counts(self) -> EntryCounts:
+        """Numbers of values that are not zero."""
+        return count_entries(self.X.matrix)
+
+    @property
     def has_only_ones(self) -> bool:
         """Whether every feature value is 1 or 0."""
-        return has_only_ones(self.X.matrix)
+        return self.counts.only_ones
 
     @cached_property
     def n_entries(self) -> int:
         """Number of values that are not zero."""
-        matrix = self.X.matrix
-        return int(matrix.nnz if self.X.is_sparse else np.count_nonzero(matrix))
+        return int(self.counts.per_column.sum())
 
     @cached_property
     def mean_squares(self) -> Floats:
         """Mean square of the values of each column that are not zero, shape (n_features,)."""
-        return mean_squares(self.X.matrix)
+        return mean_squares(self.X.matrix, self.counts)
+
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean square of all values that are not zero: 1 for text."""
+        return 1.0 if self.has_only_ones else mean_square(self.X.matrix, self.counts)
 
     @cached_property
     def matrix_columns(self) -> NDArray[np.bool_]:
         """Which columns are so full that a matrix product is faster than lists of their entries."""
-        return choose_matrix_columns(self.X.matrix, only_ones=self.has_only_ones)
+        return choose_matrix_columns(self.X.matrix, self.counts)
 
     @cached_property
     def entries(self) -> EntryArrays:

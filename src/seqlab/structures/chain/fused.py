@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.likelihood import likelihood_slot
-from seqlab.structures.chain.columns import mean_square, mean_squares
+from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.hidden_runs import HiddenRuns
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights, WeightTables
@@ -56,25 +55,26 @@ class FusedPasses:
     Parameters
     ----------
     structure : ChainStructure
-    X : Sequences
+    features : ChainFeatures
+        Of the data.
     n_jobs : int, optional
         Threads.
     """
 
     def __init__(
-        self, structure: ChainStructure, X: Sequences, *, n_jobs: int | None = None
+        self, structure: ChainStructure, features: ChainFeatures, *, n_jobs: int | None = None
     ) -> None:
         if structure.edge is not None:
             raise ValueError("fused passes do not support edge features")
-        self.structure, self.X, self.n_jobs = structure, X, n_jobs
-        self.offsets = np.array(X.offsets)
+        self.structure, self.n_jobs = structure, n_jobs
+        self._features, self.X, self.offsets = features, features.X, features.offsets
 
     # Built on first use: on small data, and with two labels, these passes may not be needed.
 
     @cached_property
     def rows(self) -> MixedRows:
         """The training data, converted for the feature pattern."""
-        return MixedRows(self.X.matrix, self.structure.state, n_jobs=self.n_jobs)
+        return MixedRows(self._features, self.structure.state, n_jobs=self.n_jobs)
 
     @cached_property
     def _layout(self) -> PaddedLayout:
@@ -168,14 +168,14 @@ class FusedPasses:
     @property
     def mean_square(self) -> float:
         """Mean square of the feature values that are not zero: 1 for text."""
-        return 1.0 if self.rows.has_only_ones else mean_square(self.X.matrix)
+        return self._features.mean_square
 
     @property
     def is_evenly_scaled(self) -> bool:
         """Whether no feature has a mean square `MAX_SCALE_RATIO` times that of the median feature."""
-        if self.rows.has_only_ones:
+        if self._features.has_only_ones:
             return True
-        squares = mean_squares(self.X.matrix)
+        squares = self._features.mean_squares
         return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))
 
     def stochastic_passes(

@@ -8,8 +8,7 @@ rest. See `_kernels.mixed_rows` for measurements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +19,8 @@ from seqlab.inference.kernels.dense import padded_width
 from seqlab.simd.aligned import aligned_zeros
 from seqlab.structures.chain._kernels import mixed_rows as kernels
 from seqlab.structures.chain._kernels.dense_matrix import add_labelled
-from seqlab.structures.chain.columns import (
-    BLOCK_ENTRIES,
-    count_entries,
-    csr_rows,
-    has_only_ones,
-    sum_squares,
-)
+from seqlab.structures.chain.columns import csr_blocks, sum_squares
+from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.pattern import FeaturePattern
 from seqlab.utils.threads import run_blocks
 
@@ -36,11 +30,6 @@ Floats = NDArray[np.float64]
 DENSE_SHARE = 0.25
 MIN_DENSE = 2
 N_PARTS = 2  # parts of the steps that threads convert in parallel
-# Share of nonzero entries from which on a column belongs to the dense matrix. On random data with 50 and 300
-# columns and 2 to 60 labels both layouts took the same time at 0.3 to 0.4. Lists of entries that are not all
-# 1 need 20 bytes per entry during the warm start: the lower limit for them saves memory.
-MATRIX_DENSITY, MATRIX_DENSITY_OF_ONES = 0.25, 0.35
-MIN_MATRIX_COLUMNS = 8  # fewer columns are not worth a matrix product
 
 
 class RowArrays(NamedTuple):
@@ -67,8 +56,8 @@ class MixedRows:
 
     Parameters
     ----------
-    X : CSR matrix or array of shape (n_steps, n_features)
-        An array that is mostly nonzero is used as it is, without a copy.
+    features : ChainFeatures
+        Of the data. An array that is mostly nonzero is used as it is, without a copy.
     pattern : FeaturePattern
         Over labels.
 
@@ -81,20 +70,19 @@ class MixedRows:
         None without a matrix, for which numba compiles kernels without matrix products.
     is_unit : bool
         Whether every value of the lists is 1.
-    has_only_ones : bool
-        Whether every value of the data is 1 or 0.
     n_entries : int
         Number of entries of the lists and of the matrix.
     n_matrix : int
         Number of columns of the dense matrix.
     """
 
-    def __init__(self, X: Any, pattern: FeaturePattern, *, n_jobs: int | None = None) -> None:
-        n_labels = pattern.n_columns
+    def __init__(
+        self, features: ChainFeatures, pattern: FeaturePattern, *, n_jobs: int | None = None
+    ) -> None:
+        X, n_labels = features.X.matrix, pattern.n_columns
         starts, columns = pattern.explicit()
         counts = np.diff(starts)
-        only_ones = has_only_ones(X)
-        in_matrix = choose_matrix_columns(X, only_ones=only_ones)
+        only_ones, in_matrix = features.has_only_ones, features.matrix_columns
         plan, row, self.n_dense = _feature_plan(counts, starts, min_dense(n_labels), in_matrix)
         self.n_labels = n_labels
         self.n_weights = pattern.n_weights
@@ -105,7 +93,6 @@ class MixedRows:
         self.n_matrix = matrix.shape[1]
         self.columns = MatrixColumns(matrix, np.ones(self.n_matrix)) if self.n_matrix else None
         self.is_unit = only_ones or _lists_have_only_ones(X, in_matrix)
-        self.has_only_ones = only_ones
         self.arrays = self._split(X, plan, columns, in_matrix)
         self.n_entries = matrix.size + self.arrays.dense_row.size + self.arrays.pair_weight.size
         # Weight dense_param[k], of a dense feature, is stored at rows.ravel()[dense_place[k]].
@@ -126,7 +113,7 @@ class MixedRows:
         if not in_matrix.all():
 
             def count(first: int, last: int) -> None:
-                for base, part, a, b in _csr_blocks(X, first, last):
+                for base, part, a, b in csr_blocks(X, first, last):
                     kernels.count_split(
                         part.indptr, part.indices, plan, a, b, n_dense[base:], n_pairs[base:]
                     )
@@ -146,7 +133,7 @@ class MixedRows:
         if not in_matrix.all():
 
             def fill(first: int, last: int) -> None:
-                for base, part, a, b in _csr_blocks(X, first, last):
+                for base, part, a, b in csr_blocks(X, first, last):
                     here = arrays._replace(dense_ptr=dense_ptr[base:], pair_ptr=pair_ptr[base:])
                     entries = part.indptr, part.indices, part.data
                     kernels.fill_split(*entries, plan, columns, a, b, here)
@@ -195,26 +182,6 @@ class MixedRows:
         return total
 
 
-def choose_matrix_columns(X: Any, *, only_ones: bool) -> NDArray[np.bool_]:
-    """Return which columns are so full that a matrix product is faster than lists of their entries.
-
-    ``only_ones`` says whether every entry of X that is not zero is 1.
-    """
-    n_steps, n_features = X.shape
-    none = np.zeros(n_features, dtype=bool)
-    n_needed, counts = min(MIN_MATRIX_COLUMNS, n_features), count_entries(X)
-    chosen = counts >= max(MATRIX_DENSITY * n_steps, 1.0)
-    if only_ones:
-        chosen = counts >= max(MATRIX_DENSITY_OF_ONES * n_steps, 1.0)
-    if chosen.sum() < n_needed:
-        return none
-    if (
-        not sp.issparse(X) and 2 * chosen.sum() >= n_features
-    ):  # saves the copy of the chosen columns
-        return ~none
-    return chosen
-
-
 def min_dense(n_labels: int) -> float:
     """Return the number of labels at or above which a feature gets a dense row."""
     return max(float(MIN_DENSE), DENSE_SHARE * n_labels)
@@ -255,18 +222,8 @@ def _lists_have_only_ones(X: Any, in_matrix: NDArray[np.bool_]) -> bool:
         return False
     return all(
         bool(np.all(in_matrix[part.indices] | (part.data == 1.0)))
-        for _, part, _, _ in _csr_blocks(X, 0, X.shape[0])
+        for _, part, _, _ in csr_blocks(X, 0, X.shape[0])
     )
-
-
-def _csr_blocks(X: Any, first: int, last: int) -> Iterator[tuple[int, sp.csr_matrix, int, int]]:
-    """Yield ``(base, part, a, b)``: rows ``a:b`` of the CSR matrix ``part`` are X[base + a : base + b]."""
-    if sp.issparse(X):
-        yield 0, X, first, last
-        return
-    size = max(BLOCK_ENTRIES // max(X.shape[1], 1), 1)
-    for a, b in pairwise([*range(first, last, size), last]):
-        yield a, csr_rows(X, a, b), 0, b - a
 
 
 def _pointers(counts: NDArray[np.int64]) -> NDArray[np.uint32]:

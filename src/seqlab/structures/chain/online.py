@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.data.sequences import Sequences
 from seqlab.structures.chain._kernels.perceptron import perceptron_pass
+from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.mixed_rows import MixedRows
 from seqlab.structures.chain.padded_weights import PaddedLayout, PaddedWeights
 from seqlab.structures.chain.structure import ChainStructure
@@ -22,15 +22,15 @@ class ChainOnlineWeights:
     ----------
     structure : ChainStructure
         Without edge features.
-    X : Sequences
-        The training data, CSR.
+    features : ChainFeatures
+        Of the training data.
     """
 
-    def __init__(self, structure: ChainStructure, X: Sequences) -> None:
+    def __init__(self, structure: ChainStructure, features: ChainFeatures) -> None:
         self.n_steps = 0
         self._structure = structure
-        self._offsets = np.array(X.offsets)
-        self._rows = MixedRows(X.matrix, structure.state)
+        self._offsets = features.offsets
+        self._rows = MixedRows(features, structure.state)
         self._mask = self._rows.new_rows()
         self._rows.spread(np.ones(self._rows.n_weights), self._mask)
         layout = PaddedLayout(structure, self._rows)
