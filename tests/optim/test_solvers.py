@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from objectives import Logistic, Quadratic, last, quadratic
@@ -189,12 +190,44 @@ def test_a_preconditioner_with_several_blocks_inverts_a_dense_matrix():
         dense[np.ix_(indices, indices)] = root @ root.T
         blocks.append((indices, root @ root.T))
     indefinite = np.array([1, 3]), np.array([[1.0, 2.0], [2.0, 1.0]])  # ignored
-    found = BlockPreconditioner(diagonal, [blocks[0], indefinite, blocks[1]])
-    assert found.has_block
     gradient = random.normal(size=9)
-    solution = gradient * found.diagonal_inverse()
-    solution[found.indices] = found.solve_block(gradient[found.indices])
-    np.testing.assert_allclose(dense @ solution, gradient, rtol=1e-12)
+
+    def solve(*directions):
+        copies = [(indices, block.copy()) for indices, block in [blocks[0], indefinite, blocks[1]]]
+        found = BlockPreconditioner(diagonal, copies, *directions)
+        assert found.has_block
+        solution = gradient * found.diagonal_inverse()
+        solution[found.indices] = found.solve_block(gradient[found.indices])
+        return solution
+
+    np.testing.assert_allclose(dense @ solve(*no_directions(9)), gradient, rtol=1e-12)
+    directions = random.normal(size=(4, 9))
+    directions[3] = directions[0] + directions[1]  # linearly dependent
+    hessian = directions @ dense @ directions.T
+    along = np.linalg.lstsq(hessian, directions @ gradient, rcond=None)[0]
+    expected = np.linalg.solve(dense, gradient) + directions.T @ along
+    found = solve(sp.csr_matrix(directions), hessian)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def no_directions(n_params):
+    return sp.csr_matrix((0, n_params)), np.empty((0, 0))
+
+
+def test_lbfgs_stays_in_the_subspace_of_a_projection():
+    problem = quadratic(1)
+    problem.A[:2], problem.A[:, :2], problem.b[:2] = 0.0, 0.0, 0.0
+    problem.A[[0, 1], [0, 1]] = 1e-3  # where the optimum is zero, and convergence would be slow
+
+    def project(vector):
+        vector[:2] = 0.0
+
+    start = np.ones(30)
+    project(start)
+    state = last(lbfgs(problem, start, max_iter=500, tol=1e-12, project=project))
+    assert state.converged
+    assert not state.point[:2].any()
+    np.testing.assert_allclose(state.point, np.linalg.solve(problem.A, problem.b), atol=1e-5)
 
 
 def test_lbfgs_with_the_hessian_in_blocks_needs_few_iterations():
@@ -218,5 +251,5 @@ def test_lbfgs_with_the_hessian_in_blocks_needs_few_iterations():
         return len(states) - 1
 
     diagonal = np.diag(hessian).copy()
-    assert n_iterations(BlockPreconditioner(diagonal, blocks)) <= 6
+    assert n_iterations(BlockPreconditioner(diagonal, blocks, *no_directions(n))) <= 6
     assert n_iterations(Preconditioner(diagonal)) > 30

@@ -62,7 +62,7 @@ def test_a_block_is_the_weighted_sum_of_outer_products(
 ):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 12) if is_weighted else None
     term, w = likelihood(12, is_sparse=is_sparse, weights=weights, all_states=all_states)
-    found = term.bound.label_blocks(term.curvature(w))
+    found = term.bound.label_blocks(term.curvature(w)).blocks
     assert len(found) == N_LABELS
     for (indices, block), (expected, sums) in zip(found, explicit_blocks(term, w), strict=True):
         np.testing.assert_array_equal(indices, expected)
@@ -74,7 +74,7 @@ def test_a_sample_estimates_the_correlations(monkeypatch):
     monkeypatch.setattr(label_blocks, "MAX_PASSES", 1e12)
     monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 100)
     term, w = likelihood(2000)
-    found = term.bound.label_blocks(term.curvature(w))
+    found = term.bound.label_blocks(term.curvature(w)).blocks
     for (_, block), (_, sums) in zip(found, explicit_blocks(term, w), strict=True):
         scales = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))
         np.testing.assert_allclose(block / scales, sums / scales, atol=0.12)
@@ -86,7 +86,7 @@ def test_blocks_from_part_of_the_sequences(every_step, monkeypatch):
     term, w = likelihood(2000)
     monkeypatch.setattr(label_blocks, "MEMORY_SHARE", 0.0)
     monkeypatch.setattr(label_blocks, "MIN_BYTES", N_LABELS * term.bound.X.n_steps + 1)
-    found = term.bound.label_blocks(term.curvature(w))
+    found = term.bound.label_blocks(term.curvature(w)).blocks
     assert term.bound._label_blocks.variances.shape[1] < 0.3 * term.bound.X.n_steps
     for (_, block), (_, sums) in zip(found, explicit_blocks(term, w), strict=True):
         scales = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))
@@ -112,7 +112,7 @@ def test_a_long_fit_can_afford_blocks(monkeypatch):
 def test_precise_blocks_have_all_of_their_correlation():
     term, w = likelihood(400)
     diagonal = term.curvature(w)
-    shrunk, precise = (term.bound.label_blocks(diagonal, precise=p) for p in (False, True))
+    shrunk, precise = (term.bound.label_blocks(diagonal, precise=p).blocks for p in (False, True))
     for (_, block), (_, other) in zip(shrunk, precise, strict=True):
         ratio = block[np.tril_indices(6, -1)] / other[np.tril_indices(6, -1)]
         np.testing.assert_allclose(ratio, 1.0 - curvature_block.SHRINKAGE)
@@ -122,7 +122,7 @@ def test_blocks_do_not_depend_on_the_number_of_threads(every_step):
     results = []
     for n_jobs in (1, 2):
         term, w = likelihood(400, n_jobs=n_jobs)
-        results.append(term.bound.label_blocks(term.curvature(w)))
+        results.append(term.bound.label_blocks(term.curvature(w)).blocks)
     for (_, block), (_, other) in zip(*results, strict=True):
         np.testing.assert_array_equal(block, other)
 
@@ -132,7 +132,7 @@ def test_a_label_that_no_step_is_undecided_about_has_an_empty_sample(every_step,
     term, _ = likelihood(5)
     blocks = term.bound._label_blocks
     blocks.variances[:] = 0.0
-    for _, block in blocks.compute(np.ones(term.n_params)):
+    for _, block in blocks.compute(np.ones(term.n_params)).blocks:
         np.testing.assert_array_equal(block, np.eye(6))
 
 

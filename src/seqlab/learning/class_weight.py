@@ -25,7 +25,7 @@ from seqlab.data.errors import InputError, NumericalError
 from seqlab.data.labels import sequence_weights
 from seqlab.learning.likelihood import Likelihood, TermValue
 from seqlab.learning.training_data import TrainingData
-from seqlab.structures.protocol import ExpectedFeatures
+from seqlab.structures.values import ExpectedFeatures
 
 Floats = NDArray[np.float64]
 

@@ -212,16 +212,17 @@ class LikelihoodCurvature:
     ) -> Preconditioner | None:
         """Return a block for the weights of each label, if there are few features."""
         # The quadratic model of an L1 penalty needs a single block.
-        blocks = (
-            None
-            if self.sparse
-            else self.objective.term.label_blocks(data, precise=self._is_precise)
-        )
-        if blocks is None:
+        if self.sparse:
             return None
-        for chosen, block in blocks:
-            block[np.diag_indices_from(block)] += (diagonal - data)[chosen]
-        found = BlockPreconditioner(scales, blocks)
+        model = self.objective.term.label_blocks(data, precise=self._is_precise)
+        if model is None:
+            return None
+        penalty = diagonal - data
+        for chosen, block in model.blocks:
+            block[np.diag_indices_from(block)] += penalty[chosen]
+        directions = model.directions
+        hessian = model.hessian + (directions.multiply(penalty) @ directions.T).toarray()
+        found = BlockPreconditioner(scales, model.blocks, directions, hessian)
         return found if found.has_block else None
 
     def _largest_block(

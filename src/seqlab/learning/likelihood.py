@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning._kernels import penalised_sum
-from seqlab.structures import BoundStructure, PartialLabels
+from seqlab.structures import BoundStructure, LabelCurvature, PartialLabels
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
@@ -73,9 +73,7 @@ class DataTerm(Protocol):
         """
         ...
 
-    def label_blocks(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return disjoint sets of weights and their blocks of the Hessian; None if they are not known.
 
         They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
@@ -91,6 +89,13 @@ class DataTerm(Protocol):
         """Return the Hessian at ``w``; None if it is not known, or if the block is good enough.
 
         It takes at most about as long as ``max_passes`` evaluations, and less if it need not be ``precise``.
+        """
+        ...
+
+    def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
+        """Subtract from ``w``, in place, its part in known directions in which the term is constant.
+
+        With ``states_only``, those of the weights of node features.
         """
         ...
 
@@ -169,9 +174,7 @@ class Likelihood:
             return None
         return self.bound.curvature_block(w, diagonal, size, self.varying_weights)
 
-    def label_blocks(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian, if they are worthwhile.
 
         They are not if one block for all weights is possible, which has the transitions too.
@@ -206,6 +209,10 @@ class Likelihood:
         """The number of steps after which the label changes, on average."""
         n_changes = np.count_nonzero(np.diff(self.codes))
         return self.codes.size / (n_changes + 1)
+
+    def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
+        """Subtract from ``w``, in place, its part in known directions that change no probability."""
+        self.bound.remove_invariant_part(w, states_only=states_only)
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
@@ -261,3 +268,11 @@ class PenalisedObjective:
             loss += sum(run_chunks(add_up, self.n_params, self.term.n_jobs))
             self._last = (w, loss, gradient)
         return self._last[1:]
+
+    def remove_constant_part(self, w: Floats) -> None:
+        """Subtract from ``w``, in place, its part in known directions in which the data term is constant.
+
+        The objective becomes smaller, because the penalty does.
+        """
+        # Weights without a penalty: the part of the others may then be different from zero at the optimum.
+        self.term.remove_invariant_part(w, states_only=self.penalised is not None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import NumericalError
 from seqlab.learning.likelihood import TermValue
-from seqlab.structures.protocol import ExpectedFeatures
+from seqlab.structures.values import ExpectedFeatures, LabelCurvature
 
 Floats = NDArray[np.float64]
 
@@ -85,9 +85,7 @@ class PseudoLikelihood:
         """Return None: no block of the Hessian is known."""
         return None
 
-    def label_blocks(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return None: no blocks of the Hessian are known."""
         return None
 
@@ -97,6 +95,9 @@ class PseudoLikelihood:
     def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
         """Return None: the Hessian is not available."""
         return None
+
+    def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
+        """Do nothing: no direction is known in which the term is constant."""
 
     def typical_shares(self) -> Floats | None:
         """Return None: outliers are not treated separately."""

@@ -318,7 +318,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
                 "n_jobs": self.n_jobs,
             }  # fmt: skip
             if c1 is None:
-                return optim.lbfgs(objective, w, **options)
+                return optim.lbfgs(objective, w, project=objective.remove_constant_part, **options)
             solve = optim.owlqn if self.solver == "owlqn" else optim.proximal
             return solve(objective, w, c1=c1, **options)
 

@@ -10,7 +10,7 @@ because it cannot be run one iteration at a time, as progress bars and interrupt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -38,6 +38,7 @@ def lbfgs(
     memory: int = 6,
     preconditioner: Preconditioner | None = None,
     curvature: CurvatureModel | None = None,
+    project: Callable[[Vector], None] | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
     """Yield the states of L-BFGS, from the starting point to convergence.
@@ -59,6 +60,9 @@ def lbfgs(
     curvature : CurvatureModel, optional
         Renews the preconditioner of a long run, and is asked before a point is accepted as the optimum (see
         `StoppingRule`).
+    project : callable, optional
+        Removes, in place, the part of a vector in directions that are known to be zero at the optimum,
+        whatever the rest. The starting point has no such part, and so has no step.
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
@@ -76,8 +80,15 @@ def lbfgs(
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
     direction = np.empty_like(w)
+
+    def descend() -> float:
+        decrement = inverse_hessian.descend(gradient, direction)
+        if project is not None:
+            project(direction)
+        return decrement
+
     norm = float(np.sqrt(dot(gradient, gradient)))
-    decrement = inverse_hessian.descend(gradient, direction)
+    decrement = descend()
     lower = LowerBound(objective.strong_convexity) if objective.strong_convexity > 0.0 else None
     if lower is not None:
         lower.restart(value, w, gradient)
@@ -97,7 +108,7 @@ def lbfgs(
                 yield rule.stuck(state)
                 return
             inverse_hessian.clear()
-            inverse_hessian.descend(gradient, direction)
+            descend()
             continue
         is_stored = inverse_hessian.update(w, found.w, gradient, found.gradient)
         w, value, gradient = found.w, found.objective, found.gradient
@@ -111,7 +122,7 @@ def lbfgs(
         renewed = None if curvature is None else curvature.renew(n_done, w, gradient)
         if renewed is not None:
             inverse_hessian.replace_preconditioner(renewed)
-        decrement = inverse_hessian.descend(gradient, direction)
+        decrement = descend()
         slow = _slow_decrement(gradient, curvature)
         lowest = None if lower is None else lower.value
         state = rule.state(w, value, norm, decrement, slow, lowest)
@@ -119,7 +130,7 @@ def lbfgs(
             renewed = curvature.check(w)
             if renewed is not None:
                 inverse_hessian.clear(renewed)
-                decrement = inverse_hessian.descend(gradient, direction)
+                decrement = descend()
                 decrement = max(decrement, curvature.slow_decrement(gradient) or 0.0)
                 if decrement > rule.allowed_gap(value):
                     rule.reject(state, decrement)

@@ -9,15 +9,17 @@ from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.structures.pair_sums import PairSums, RowScores
-    from seqlab.structures.protocol import BeamOptions, BoundStructure, Structure
+    from seqlab.structures.protocol import BoundStructure, Structure
     from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
+    from seqlab.structures.values import BeamOptions, LabelCurvature
 
 __getattr__, __dir__ = import_on_use(
     __name__,
     {
         "pair_sums": ("PairSums", "RowScores"),
-        "protocol": ("BeamOptions", "BoundStructure", "Structure"),
+        "protocol": ("BoundStructure", "Structure"),
         "sources": ("FunctionSource", "KernelSource", "ScoreSource"),
+        "values": ("BeamOptions", "LabelCurvature"),
     },
 )
 
@@ -26,6 +28,7 @@ __all__ = [
     "BoundStructure",
     "FunctionSource",
     "KernelSource",
+    "LabelCurvature",
     "OnlineWeights",
     "PairSums",
     "PartialLabels",

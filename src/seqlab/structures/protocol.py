@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,12 @@ from seqlab.structures.pair_sums import (
 from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.sources import ScoreSource
 from seqlab.structures.stochastic_support import StochasticSupport
+from seqlab.structures.values import (
+    BeamOptions,
+    ExpectedFeatures,
+    LabelCurvature,
+    PairMarginals,
+)
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
@@ -50,31 +56,6 @@ Codes = NDArray[np.int64]
 N_SLOTS = 8
 # Doubles of scores and marginals that a block may hold: half a megabyte, which fits in an L2 cache.
 BLOCK_DOUBLES = 65_536
-
-
-class ExpectedFeatures(NamedTuple):
-    """Log-partition and expected features of all samples.
-
-    The expected features are given in parts: the caller sums them together with further terms.
-    """
-
-    log_z: Floats  # (n_samples,)
-    parts: Floats  # (n_parts, n_params)
-
-
-class PairMarginals(NamedTuple):
-    """Marginals of pairs of neighbouring labels of a block, and the log-likelihood of its labels."""
-
-    log_likelihood: Floats  # (n_block_samples,)
-    node: Floats  # (n_block_positions, n_labels)
-    pair: Floats  # (n_block_positions, n_labels, n_labels), from the previous label to the label
-
-
-class BeamOptions(NamedTuple):
-    """Approximate marginals from a beam."""
-
-    width: int
-    keep_gold: bool = True  # whether the gold label is kept too, besides ``width`` others
 
 
 class Marginals(Protocol):
@@ -379,9 +360,7 @@ class BoundStructure(ABC):
         """
         return None
 
-    def label_blocks(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[NDArray[np.int64], Floats]] | None:
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return some disjoint sets of weights and their blocks of the Hessian, one for each label.
 
         They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
@@ -389,6 +368,13 @@ class BoundStructure(ABC):
         they would take much longer than a pass over the data.
         """
         return None
+
+    def remove_invariant_part(self, w: Floats, *, states_only: bool = False) -> None:
+        """Subtract from ``w``, in place, its part in directions that change no probability.
+
+        Directions that are known; with ``states_only``, those of the weights of node features.
+        """
+        return
 
     def afford_label_blocks(self, max_passes: float) -> None:
         """Let `label_blocks` take as long as this number of passes over the data."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,8 @@ from seqlab.structures.chain.curvature import add_block_curvature
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.fused import FusedPasses, PassSums
 from seqlab.structures.chain.hidden_runs import HiddenRuns
+from seqlab.structures.chain.invariance import ChainInvariance
+from seqlab.structures.chain.joint_features import joint_features
 from seqlab.structures.chain.label_blocks import LabelBlocks, plan_label_blocks
 from seqlab.structures.chain.marginals import ChainMarginals
 from seqlab.structures.chain.pattern import FeaturePattern
@@ -34,13 +36,14 @@ from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 from seqlab.structures.margins import MarginModel, MarginProblem
 from seqlab.structures.pair_sums import PairSums, RowScores
 from seqlab.structures.partial_labels import PartialLabels
-from seqlab.structures.protocol import (
+from seqlab.structures.protocol import BoundStructure
+from seqlab.structures.sources import ScoreSource
+from seqlab.structures.values import (
     BeamOptions,
-    BoundStructure,
     ExpectedFeatures,
+    LabelCurvature,
     PairMarginals,
 )
-from seqlab.structures.sources import ScoreSource
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.online import ChainOnlineWeights
@@ -287,13 +290,19 @@ class BoundChain(BoundStructure):
                 n_jobs=self.n_jobs,
             )
 
-    def label_blocks(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[Codes, Floats]] | None:
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
         if self._label_blocks is None:
             return None
         return self._label_blocks.compute(diagonal, precise=precise)
+
+    @cached_property
+    def _invariance(self) -> ChainInvariance:
+        return ChainInvariance(self.structure)
+
+    def remove_invariant_part(self, w: Floats, *, states_only: bool = False) -> None:
+        """Subtract from ``w``, in place, its part in directions that change no probability."""
+        self._invariance.remove(w, states_only=states_only)
 
     def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
         """Return the Hessian at ``w``, as `chain_hessian`."""
@@ -426,29 +435,4 @@ class BoundChain(BoundStructure):
         self, codes: Codes, samples: NDArray[np.int64] | None = None
     ) -> sp.csr_matrix:
         """Return ``phi(x_i, y_i)`` of sequences, shape (n_sequences, n_params); duplicates are added up."""
-        structure, X = self.structure, as_csr(self.X if samples is None else self.X[samples])
-        matrix, offsets = X.matrix, X.offsets
-        sequence_of_step = np.repeat(np.arange(len(X)), X.lengths)
-        sequence_of_entry = np.repeat(sequence_of_step, np.diff(matrix.indptr))
-        pairs = label_pairs(codes, offsets, self.n_labels)
-        transition = np.append(structure.transition_index.ravel(), -1)[pairs]
-        entries: list[tuple[str, Any, Any, Any]] = [
-            ("state", sequence_of_entry, structure.state.weight_index(matrix, codes), matrix.data),
-            ("transitions", sequence_of_step, transition, np.ones(codes.size)),
-        ]
-        if structure.edge is not None:
-            index = structure.edge.weight_index(matrix, pairs)
-            entries.append(("edge", sequence_of_entry, index, matrix.data))
-        if structure.boundary:
-            sequences = np.flatnonzero(X.lengths)
-            ones = np.ones(sequences.size)
-            entries.append(("start", sequences, codes[offsets[sequences]], ones))
-            entries.append(("end", sequences, codes[offsets[sequences + 1] - 1], ones))
-        rows, columns, values = [], [], []
-        for name, sequence, index, value in entries:
-            has_weight = index >= 0
-            rows.append(sequence[has_weight])
-            columns.append(index[has_weight] + structure.slices[name].start)
-            values.append(value[has_weight])
-        place = np.concatenate(rows), np.concatenate(columns)
-        return sp.csr_matrix((np.concatenate(values), place), shape=(len(X), self.n_params))
+        return joint_features(self.structure, self.X if samples is None else self.X[samples], codes)

@@ -9,16 +9,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from seqlab.simd.dense_products import add_transposed_product
 from seqlab.structures.chain._kernels import dense_matrix as kernels
+from seqlab.utils.linalg import WIDTH_MULTIPLE
 
 Floats = NDArray[np.float64]
-# Entries of a dense matrix that are listed at a time (3 MB).
-BLOCK_ENTRIES = 1 << 18
+# Entries of a dense matrix that are listed at a time (1.5 MB).
+BLOCK_ENTRIES = 1 << 17
 # Share of nonzero entries from which on a column belongs to the dense matrix. On random data with 50 and 300
 # columns and 2 to 60 labels both layouts took the same time at 0.3 to 0.4. Lists of entries that are not all
 # 1 need 20 bytes per entry during the warm start: the lower limit for them saves memory.
 MATRIX_DENSITY, MATRIX_DENSITY_OF_ONES = 0.25, 0.35
 MIN_MATRIX_COLUMNS = 8  # fewer columns are not worth a matrix product
+# Rows that are multiplied at a time, which stay in the cache.
+ROWS = 128
 # A value is an outlier if it is larger than the median of its column by this factor.
 OUTLIER_RATIO = 30.0
 # Rows from which the medians are estimated.
@@ -123,6 +127,22 @@ def centred_shares(matrix: Any) -> Floats:
         shares = 1.0 - sums / np.maximum(squares, np.finfo(np.float64).tiny) * (sums / n_rows)
     is_known = np.isfinite(shares) & (shares > MIN_CENTRED_SHARE)
     return np.where(is_known, np.minimum(shares, 1.0), 1.0)
+
+
+def outer_products(matrix: Any, steps: NDArray[np.int64], counts: Floats) -> Floats:
+    """Return the sum of the outer products of rows, times their counts."""
+    n_features = matrix.shape[1]
+    n_missing = -n_features % WIDTH_MULTIPLE
+    out = np.zeros((n_features, n_features + n_missing))
+    ones = np.ones(n_features)
+    for first in range(0, steps.size, ROWS):
+        part = matrix[steps[first : first + ROWS]]
+        x = np.ascontiguousarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        counted = x * counts[first : first + ROWS, None]
+        counted = np.pad(counted, ((0, 0), (0, n_missing))) if n_missing else counted
+        with np.errstate(over="ignore"):
+            add_transposed_product(x, np.arange(x.shape[0]), x.shape[0], counted, ones, out)
+    return np.ascontiguousarray(out[:, :n_features])
 
 
 def _median_sizes(rows: sp.csr_matrix) -> Floats:

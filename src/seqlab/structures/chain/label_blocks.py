@@ -14,15 +14,19 @@ to 2 times as many iterations on the OCR letters: which pixels matter differs be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
-from seqlab.simd.dense_products import add_transposed_product
+from seqlab.structures.chain.columns import outer_products
 from seqlab.structures.chain.curvature_block import complete_block
-from seqlab.utils.linalg import WIDTH_MULTIPLE
+from seqlab.structures.chain.offset_directions import OffsetDirections
+from seqlab.structures.chain.shift_directions import ShiftDirections
+from seqlab.structures.values import LabelCurvature
 from seqlab.utils.threads import run_blocks
 
 if TYPE_CHECKING:
@@ -42,8 +46,6 @@ MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
 # Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
 # one of the features is on, the blocks are diagonal, and a single block with the transitions is better.
 MIN_CORRELATION = 0.1
-# Sampled steps that are multiplied at a time, which stay in the cache.
-ROWS = 128
 
 
 def plan_label_blocks(
@@ -92,7 +94,7 @@ class LabelBlocks:
     def __init__(
         self, structure: ChainStructure, X: Sequences, size: int, *, n_jobs: int | None = None
     ) -> None:
-        self._structure, self._matrix, self._size, self._n_jobs = structure, X.matrix, size, n_jobs
+        self._structure, self._X, self._size, self._n_jobs = structure, X, size, n_jobs
         n_labels, lengths = structure.n_labels, X.lengths
         n_bytes = X.matrix.data.nbytes if X.is_sparse else X.matrix.nbytes
         limit = max(MEMORY_SHARE * n_bytes, MIN_BYTES)
@@ -103,13 +105,11 @@ class LabelBlocks:
         self._steps = np.flatnonzero(np.repeat(is_stored, lengths))
         self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
 
-    def compute(
-        self, diagonal: Floats, *, precise: bool = False
-    ) -> list[tuple[Ints, Floats]] | None:
+    def compute(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
 
         Only correlations come from the sample; they are shrunk, unless they shall be ``precise``. None if
-        features are hardly correlated.
+        features are hardly correlated. Directions that the blocks do not see are added.
         """
         starts, labels = self._structure.state.explicit()
         feature = np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -119,7 +119,7 @@ class LabelBlocks:
 
         def block(label: int) -> tuple[Ints, Floats]:
             weights = by_label[cuts[label] : cuts[label + 1]]
-            products = _products(self._matrix, *self._sample(label))
+            products = outer_products(self._X.matrix, *self._sample(label))
             chosen = feature[weights]
             if chosen.size < products.shape[0]:
                 products = products[np.ix_(chosen, chosen)]
@@ -128,7 +128,20 @@ class LabelBlocks:
 
         blocks = run_blocks(block, n_labels, self._n_jobs)
         correlations = [_mean_correlation(products) for _, products in blocks]
-        return blocks if np.mean(correlations) >= MIN_CORRELATION else None
+        if np.mean(correlations) < MIN_CORRELATION:
+            return None
+        offsets, shifts = self._directions
+        curvatures = shifts.curvatures(self._steps, self.variances)
+        hessian = block_diag(offsets.hessian(self.first_place, self.variances), np.diag(curvatures))
+        directions = sp.vstack([offsets.directions, shifts.directions]).tocsr()
+        return LabelCurvature(blocks, directions, hessian)
+
+    @cached_property
+    def _directions(self) -> tuple[OffsetDirections, ShiftDirections]:
+        return (
+            OffsetDirections(self._structure, self._X),
+            ShiftDirections(self._structure, self._X),
+        )
 
     def _sample(self, label: int) -> tuple[Ints, Floats]:
         """Return steps with probabilities proportional to their variances, and how often each is drawn."""
@@ -139,22 +152,6 @@ class LabelBlocks:
         places = np.searchsorted(sums, (np.arange(self._size) + 0.5) * (total / self._size))
         chosen, counts = np.unique(np.minimum(places, sums.size - 1), return_counts=True)
         return self._steps[chosen], counts.astype(np.float64)
-
-
-def _products(matrix: Any, steps: Ints, counts: Floats) -> Floats:
-    """Return the sum of the outer products of rows, times their counts."""
-    n_features = matrix.shape[1]
-    n_missing = -n_features % WIDTH_MULTIPLE
-    out = np.zeros((n_features, n_features + n_missing))
-    ones = np.ones(n_features)
-    for first in range(0, steps.size, ROWS):
-        part = matrix[steps[first : first + ROWS]]
-        x = np.ascontiguousarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-        counted = x * counts[first : first + ROWS, None]
-        counted = np.pad(counted, ((0, 0), (0, n_missing))) if n_missing else counted
-        with np.errstate(over="ignore"):
-            add_transposed_product(x, np.arange(x.shape[0]), x.shape[0], counted, ones, out)
-    return np.ascontiguousarray(out[:, :n_features])
 
 
 def _mean_correlation(block: Floats) -> float:

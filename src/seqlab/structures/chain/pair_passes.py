@@ -16,7 +16,7 @@ from seqlab.structures.chain._kernels.label_pairs import (
 )
 from seqlab.structures.chain._kernels.two_label_pairs import add_two_label_sums
 from seqlab.structures.pair_sums import PairSums, RowScores
-from seqlab.structures.protocol import BeamOptions
+from seqlab.structures.values import BeamOptions
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]

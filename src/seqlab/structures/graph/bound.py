@@ -13,8 +13,9 @@ from seqlab.data.sequences import SequenceBlock
 from seqlab.inference import GraphInference, GraphLayout, GraphScores
 from seqlab.inference.graphs import labeling_scores
 from seqlab.structures.graph.structure import GraphStructure, GraphWeights
-from seqlab.structures.protocol import BoundStructure, ExpectedFeatures
+from seqlab.structures.protocol import BoundStructure
 from seqlab.structures.sources import FunctionSource, ScoreSource
+from seqlab.structures.values import ExpectedFeatures
 from seqlab.utils.linalg import matmul
 
 Floats = NDArray[np.float64]

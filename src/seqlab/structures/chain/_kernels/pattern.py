@@ -188,3 +188,15 @@ def observed_pairs(indptr, indices, data, rows, codes, n_features, n_columns, mi
         n_found = kept
         starts[f + 1] = n_found
     return starts, columns[:n_found].copy()
+
+
+@njit(nogil=True, cache=True)
+def centre_groups(w, firsts, size):
+    """Subtract from each group of ``size`` consecutive entries, which begin at ``firsts``, its mean."""
+    for first in firsts:
+        total = 0.0
+        for k in range(first, first + size):
+            total += w[k]
+        mean = total / size
+        for k in range(first, first + size):
+            w[k] -= mean
