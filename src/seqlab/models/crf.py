@@ -37,7 +37,7 @@ WORK_OF_TOL = 2_000_000
 # Pairs that quasi-Newton solvers keep. More save iterations, but each iteration then takes longer; they
 # are worthwhile if there are few weights for the work of a pass. The keys say whether there is an L1 penalty:
 # then the cost of a pair grows with the number of pairs.
-MIN_MEMORY, MAX_MEMORY = {False: 6, True: 8}, {False: 30, True: 20}
+MIN_MEMORY, MAX_MEMORY = {False: 5, True: 8}, {False: 30, True: 20}
 WORK_PER_PAIR = 400
 # A warning names a few of the features whose scale is larger than that of the median feature by this factor.
 MAX_SCALE_RATIO = 50.0

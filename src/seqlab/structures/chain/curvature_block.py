@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Weights of which the largest are searched at a time.
+CHUNK = 1 << 16
 # Size of the sample: number of label pairs at all steps, within limits for the number of steps; and the
 # number of products in the sum over the steps.
 MAX_PAIRS = 2_000_000
@@ -36,19 +38,26 @@ PRECISE_SHRINKAGE = 1e-12  # against rounding errors alone
 
 
 def largest_weights(structure: ChainStructure, importance: Floats, size: int) -> Ints:
-    """Return the indices of at most ``size`` weights of labels and transitions with the largest values."""
-    candidates = np.concatenate(
-        [np.arange(part.start, part.stop) for part in _slices(structure)], dtype=np.int64
-    )
-    candidates = candidates[importance[candidates] > 0.0]
-    if candidates.size <= size:
-        return candidates
-    values = importance[candidates]
-    least = np.partition(values, -size)[-size]
-    above = values > least
-    equal = np.flatnonzero(values == least)[: size - np.count_nonzero(above)]
-    above[equal] = True
-    return candidates[above]
+    """Return the indices of at most ``size`` weights of labels and transitions with the largest values.
+
+    Only positive values count; of equal ones, those of the first weights.
+    """
+    parts = _slices(structure)
+    largest = np.empty(0)
+    for values in (importance[part] for part in parts):
+        for first in range(0, values.size, CHUNK):  # a copy of all values would take longer
+            some = values[first : first + CHUNK]
+            least = largest.min() if largest.size == size else 0.0
+            largest = np.concatenate([largest, some[some > least]])
+            largest = largest if largest.size <= size else np.partition(largest, -size)[-size:]
+    if largest.size == 0:
+        return np.empty(0, dtype=np.int64)
+    least = largest.min()
+    n_equal = np.count_nonzero(largest == least)
+    found = [part.start + np.flatnonzero(importance[part] >= least) for part in parts]
+    chosen = np.concatenate(found, dtype=np.int64)
+    is_equal = importance[chosen] == least
+    return chosen[~is_equal | (np.cumsum(is_equal) <= n_equal)]
 
 
 def sample_block(
@@ -94,21 +103,18 @@ def sample_block(
 
 
 def _layout(structure: ChainStructure, chosen: Ints) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
-    """Return the chosen weights as the kernel reads them: feature by feature, and transitions."""
-    rank = np.full(structure.n_params, -1, dtype=np.int64)
-    rank[chosen] = np.arange(chosen.size)
-    states, transitions = (rank[part] for part in _slices(structure))
+    """Return the chosen weights, in order, as the kernel reads them: feature by feature, and transitions."""
+    states, transitions = _slices(structure)
+    of_labels = chosen[chosen < states.stop] - states.start
     starts, labels = structure.state.explicit()
-    before = np.concatenate([[0], np.cumsum(states >= 0)])
+    before = np.zeros(starts.size, dtype=np.int32)
+    np.add.at(before, np.searchsorted(starts, of_labels, side="right"), 1)
+    np.cumsum(before, out=before)
+    rank = np.full(transitions.stop - transitions.start, -1, dtype=np.int64)
+    rank[chosen[of_labels.size :] - transitions.start] = np.arange(of_labels.size, chosen.size)
     of_transitions = np.full(structure.has_transition.shape, -1, dtype=np.int64)
-    of_transitions[structure.has_transition] = transitions
-    is_chosen = states >= 0
-    return (
-        before[starts].astype(np.int32),
-        labels[is_chosen].astype(np.int64),
-        states[is_chosen],
-        of_transitions,
-    )
+    of_transitions[structure.has_transition] = rank
+    return before, labels[of_labels].astype(np.int64), np.arange(of_labels.size), of_transitions
 
 
 def _slices(structure: ChainStructure) -> tuple[slice, slice]:
