@@ -8,8 +8,8 @@ times as many iterations, with c1 = 0.1 0.74 times as many. For the other weight
 root of the diagonal is a compromise. Late in a fit with an L1 penalty the diagonal itself is better.
 
 If there are few features, each label has its own block (see `seqlab.structures.chain.label_blocks`), and the
-transitions have the diagonal: the OCR letters took 14 instead of 49 iterations with c2 = 1, 59 instead of 156
-with c2 = 0.1, and embeddings of 300 dimensions 8 instead of 35.
+transitions have the diagonal, corrected along directions that run through several blocks: the OCR letters
+took 10 instead of 49 iterations with c2 = 1, 27 instead of 156 with c2 = 0.1 (14 and 59 with blocks alone).
 
 If there are few weights and labels stay the same for many steps, all of the Hessian is computed, with the
 covariances between steps (see `seqlab.structures.chain.hessian`).
