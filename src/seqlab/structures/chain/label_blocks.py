@@ -43,6 +43,8 @@ MIN_SAMPLED, MAX_SAMPLED = 2, 8
 MAX_PASSES, WORK_OF_PASS = 4.0, 7.5
 # Variances that are stored: at most as much memory as this share of the data, or this many bytes.
 MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
+# Number of directions of one kind along which blocks are corrected: the Hessian among them is dense.
+MAX_DIRECTIONS = 1_000
 # Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
 # one of the features is on, the blocks are diagonal, and a single block with the transitions is better.
 MIN_CORRELATION = 0.1
@@ -130,18 +132,27 @@ class LabelBlocks:
         correlations = [_mean_correlation(products) for _, products in blocks]
         if np.mean(correlations) < MIN_CORRELATION:
             return None
-        offsets, shifts = self._directions
-        curvatures = shifts.curvatures(self._steps, self.variances)
-        hessian = block_diag(offsets.hessian(self.first_place, self.variances), np.diag(curvatures))
-        directions = sp.vstack([offsets.directions, shifts.directions]).tocsr()
-        return LabelCurvature(blocks, directions, hessian)
+        return LabelCurvature(blocks, *self._corrections())
+
+    def _corrections(self) -> tuple[sp.csr_matrix, Floats]:
+        """Return directions that run through several blocks, and the Hessian among them."""
+        offsets, shifts = self._offsets, self._shifts
+        directions, hessians = [sp.csr_matrix((0, self._structure.n_params))], [np.empty((0, 0))]
+        if offsets.directions.shape[0] <= MAX_DIRECTIONS:
+            directions.append(offsets.directions)
+            hessians.append(offsets.hessian(self.first_place, self.variances))
+        if shifts.directions.shape[0] <= MAX_DIRECTIONS:
+            directions.append(shifts.directions)
+            hessians.append(np.diag(shifts.curvatures(self._steps, self.variances)))
+        return sp.vstack(directions).tocsr(), block_diag(*hessians)
 
     @cached_property
-    def _directions(self) -> tuple[OffsetDirections, ShiftDirections]:
-        return (
-            OffsetDirections(self._structure, self._X),
-            ShiftDirections(self._structure, self._X),
-        )
+    def _offsets(self) -> OffsetDirections:
+        return OffsetDirections(self._structure, self._X)
+
+    @cached_property
+    def _shifts(self) -> ShiftDirections:
+        return ShiftDirections(self._structure, self._X)
 
     def _sample(self, label: int) -> tuple[Ints, Floats]:
         """Return steps with probabilities proportional to their variances, and how often each is drawn."""
