@@ -159,6 +159,9 @@ class FlatCurvature:
     def check(self, w):
         return Preconditioner(np.full(w.size, 1e-6))
 
+    def rough_decrement(self, gradient):
+        return 0.0
+
     def slow_decrement(self, gradient):
         return None if self.slow is None else 0.5 * gradient @ (gradient / self.slow)
 
@@ -196,6 +199,21 @@ def test_a_point_does_not_count_as_converged_if_slow_directions_predict_a_decrea
     assert len(cautious) > len(without)
     gradient = problem.loss_gradient(cautious[-1].point)[1]
     assert 0.5 * gradient @ gradient / 1e-3 <= 1e-3 * abs(cautious[-1].objective)
+
+
+def test_a_point_does_not_count_as_converged_if_a_rough_model_predicts_a_decrease():
+    problem = quadratic(1)
+    problem.strong_convexity = 0.0
+    options = {"max_iter": 150, "tol": 1e-3}
+    rough = FlatCurvature()
+    rough.check = lambda w: None
+    rough.rough_decrement = lambda gradient: 0.5 * gradient @ gradient / 1e-3
+    without = list(lbfgs(problem, np.zeros(30), **options))
+    cautious = list(lbfgs(problem, np.zeros(30), curvature=rough, **options))
+    assert cautious[-1].converged
+    assert len(cautious) > len(without)
+    gradient = problem.loss_gradient(cautious[-1].point)[1]
+    assert rough.rough_decrement(gradient) <= 1e-3 * abs(cautious[-1].objective)
 
 
 def test_separable_decrease_equals_a_numerical_minimum():

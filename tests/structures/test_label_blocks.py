@@ -175,12 +175,3 @@ def test_there_are_no_blocks_if_exactly_one_feature_is_on(every_step):
     assert term.bound.label_blocks(term.curvature(w)) is None
     other, w = likelihood(40)
     assert other.bound.label_blocks(other.curvature(w)) is not None
-
-
-def test_many_directions_are_left_out_because_their_hessian_is_dense(every_step, monkeypatch):
-    term, w = likelihood(40)
-    assert term.bound.label_blocks(term.curvature(w)).hessian.shape == (2 * N_LABELS, 2 * N_LABELS)
-    monkeypatch.setattr(label_blocks, "MAX_DIRECTIONS", 2 * N_LABELS - 1)
-    found = term.bound.label_blocks(term.curvature(w))
-    assert found.hessian.size == found.directions.shape[0] == 0
-    assert len(found.blocks) == N_LABELS

@@ -81,7 +81,8 @@ class WarmStart:
         yield FitState(zero, at_zero, math.inf, info=info)
         w = self.find_start()
         if w is not None:
-            self.objective.remove_constant_part(w)
+            if not self.curvature.sparse:  # an L1 penalty may have its optimum elsewhere
+                self.objective.remove_constant_part(w)
             loss, gradient = self.objective.loss_gradient(w)
             if loss < at_zero:
                 yield from batch(

@@ -61,8 +61,8 @@ def lbfgs(
         Renews the preconditioner of a long run, and is asked before a point is accepted as the optimum (see
         `StoppingRule`).
     project : callable, optional
-        Removes, in place, the part of a vector in directions that are known to be zero at the optimum,
-        whatever the rest. The starting point has no such part, and so has no step.
+        Removes, in place, the part of a vector in directions in which the optimum is known to be zero.
+        The starting point must not have such a part; it is removed from every step.
     n_jobs : int, optional
         Number of threads for long vectors; the result does not depend on it.
     """
@@ -85,7 +85,9 @@ def lbfgs(
         decrement = inverse_hessian.descend(gradient, direction)
         if project is not None:
             project(direction)
-        return decrement
+        return (
+            decrement if curvature is None else max(decrement, curvature.rough_decrement(gradient))
+        )
 
     norm = float(np.sqrt(dot(gradient, gradient)))
     decrement = descend()

@@ -59,6 +59,10 @@ class CurvatureModel(Protocol):
         """
         ...
 
+    def rough_decrement(self, gradient: Vector) -> float:
+        """Return a lower estimate of the decrease to the optimum; 0 if nothing is known."""
+        ...
+
     def slow_decrement(self, gradient: Vector) -> float | None:
         """Return the decrease predicted by the curvature of slow directions; None if that is not known."""
         ...

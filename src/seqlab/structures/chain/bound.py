@@ -257,6 +257,8 @@ class BoundChain(BoundStructure):
         """Return the diagonal of the Hessian at ``w``, treating steps as independent; shape (n_params,)."""
         if self.structure.edge is None:
             found = self.passes.run(w, weights, curvature=True, blocks=self._label_blocks)
+            if self._label_blocks is not None:
+                self._label_blocks.point = w, weights
             out, chosen = found.parts.sum(axis=0), found.skipped
         else:
             out, chosen = np.zeros(self.n_params), np.ones(len(self.X), dtype=bool)

@@ -76,7 +76,8 @@ def sample_block(
     covariances = np.zeros((chosen.size, chosen.size))
     layout = _layout(structure, chosen)
     n_products, sampled = 0, 0.0
-    for part in _parts(X, structure.n_labels):
+    n_steps = min(max(MAX_PAIRS // structure.n_labels**2, MIN_STEPS), MAX_STEPS)
+    for part in sample_parts(X, structure.n_labels, n_steps):
         sample = X[part]
         block = sample.block(0, len(sample))
         scores = chain_scores(WeightSource(structure.weights(w), sample), block)
@@ -121,25 +122,26 @@ def _slices(structure: ChainStructure) -> tuple[slice, slice]:
     return structure.slices["state"], structure.slices["transitions"]
 
 
-def _parts(X: Sequences, n_labels: int) -> list[Ints]:
-    """Return random sequences, in parts of bounded memory."""
+def sample_parts(
+    X: Sequences, n_labels: int, n_steps: int, *, part_size: int = NUMBERS_PER_PART
+) -> list[Ints]:
+    """Return random sequences with about a number of steps together, in parts of bounded memory."""
     n_entries = X.matrix.nnz if X.is_sparse else X.matrix.size
     numbers = n_labels * n_labels + n_entries // max(X.n_steps, 1)  # of a step
     order = np.random.default_rng(0).permutation(len(X))
     lengths = X.lengths[order]
     is_possible = (lengths > 0) & (lengths * numbers <= MAX_NUMBERS)
     order, ends = order[is_possible], np.cumsum(lengths[is_possible])
-    n_steps = min(max(MAX_PAIRS // (n_labels * n_labels), MIN_STEPS), MAX_STEPS)
     n_taken = int(np.searchsorted(ends, n_steps)) + 1
     order, ends = order[:n_taken], ends[:n_taken]
-    part = ends * numbers // NUMBERS_PER_PART
+    part = ends * numbers // part_size
     return np.split(order, np.flatnonzero(np.diff(part)) + 1) if order.size else []
 
 
 def complete_block(block: Floats, variances: Floats, *, precise: bool = False) -> None:
     """Turn the lower half of covariances, in place, into a block with these variances.
 
-    Correlations are shrunk, because they come from a sample, unless they shall be ``precise``.
+    Correlations are shrunk, because they come from a sample, unless ``precise``.
     """
     shrinkage = PRECISE_SHRINKAGE if precise else SHRINKAGE
     roots = np.sqrt(np.maximum(np.diag(block), 0.0))

@@ -42,7 +42,7 @@ class ChainInvariance:
         self._has_transitions = bool(structure.has_transition.all())
 
     def remove(self, w: Floats, *, states_only: bool = False) -> None:
-        """Subtract the part of ``w`` in these directions, in place; that of state weights, if they only."""
+        """Subtract the part of ``w`` in these directions, in place; with ``states_only`` of state weights."""
         centre_groups(w, self._firsts, self._n_labels)
         if states_only:
             return

@@ -18,14 +18,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
+from seqlab.structures.chain.block_directions import BlockDirections
 from seqlab.structures.chain.columns import outer_products
 from seqlab.structures.chain.curvature_block import complete_block
-from seqlab.structures.chain.offset_directions import OffsetDirections
-from seqlab.structures.chain.shift_directions import ShiftDirections
 from seqlab.structures.values import LabelCurvature
 from seqlab.utils.threads import run_blocks
 
@@ -43,8 +40,6 @@ MIN_SAMPLED, MAX_SAMPLED = 2, 8
 MAX_PASSES, WORK_OF_PASS = 4.0, 7.5
 # Variances that are stored: at most as much memory as this share of the data, or this many bytes.
 MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
-# Number of directions of one kind along which blocks are corrected: the Hessian among them is dense.
-MAX_DIRECTIONS = 1_000
 # Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
 # one of the features is on, the blocks are diagonal, and a single block with the transitions is better.
 MIN_CORRELATION = 0.1
@@ -91,6 +86,8 @@ class LabelBlocks:
         Place of the first step of each sequence; -1 for sequences that are left out to save memory.
     variances : float32 array of shape (n_labels, n_places)
         ``p (1 - p)`` of each label and step, times the weight of its sequence: a pass writes them.
+    point : tuple of (w, weights)
+        Weights of the features at which, and weights of the sequences with which, the pass was run.
     """
 
     def __init__(
@@ -106,12 +103,13 @@ class LabelBlocks:
         self.first_place = np.where(is_stored, np.cumsum(stored_lengths) - stored_lengths, -1)
         self._steps = np.flatnonzero(np.repeat(is_stored, lengths))
         self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
+        self.point: tuple[Floats, Floats | None] = np.zeros(structure.n_params), None
 
     def compute(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
 
-        Only correlations come from the sample; they are shrunk, unless they shall be ``precise``. None if
-        features are hardly correlated. Directions that the blocks do not see are added.
+        Only correlations come from the sample; they are shrunk, unless ``precise``. None if features are
+        hardly correlated. Directions that run through several blocks are added.
         """
         starts, labels = self._structure.state.explicit()
         feature = np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -132,27 +130,12 @@ class LabelBlocks:
         correlations = [_mean_correlation(products) for _, products in blocks]
         if np.mean(correlations) < MIN_CORRELATION:
             return None
-        return LabelCurvature(blocks, *self._corrections())
-
-    def _corrections(self) -> tuple[sp.csr_matrix, Floats]:
-        """Return directions that run through several blocks, and the Hessian among them."""
-        offsets, shifts = self._offsets, self._shifts
-        directions, hessians = [sp.csr_matrix((0, self._structure.n_params))], [np.empty((0, 0))]
-        if offsets.directions.shape[0] <= MAX_DIRECTIONS:
-            directions.append(offsets.directions)
-            hessians.append(offsets.hessian(self.first_place, self.variances))
-        if shifts.directions.shape[0] <= MAX_DIRECTIONS:
-            directions.append(shifts.directions)
-            hessians.append(np.diag(shifts.curvatures(self._steps, self.variances)))
-        return sp.vstack(directions).tocsr(), block_diag(*hessians)
+        directions = self._directions
+        return LabelCurvature(blocks, directions.directions, directions.hessian(*self.point))
 
     @cached_property
-    def _offsets(self) -> OffsetDirections:
-        return OffsetDirections(self._structure, self._X)
-
-    @cached_property
-    def _shifts(self) -> ShiftDirections:
-        return ShiftDirections(self._structure, self._X)
+    def _directions(self) -> BlockDirections:
+        return BlockDirections(self._structure, self._X)
 
     def _sample(self, label: int) -> tuple[Ints, Floats]:
         """Return steps with probabilities proportional to their variances, and how often each is drawn."""
