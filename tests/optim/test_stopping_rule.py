@@ -79,3 +79,12 @@ def test_a_flat_objective_counts_as_converged_only_if_no_decrease_is_predicted(g
         state = rule.state(np.zeros(2), 1.0, 1.0, gap)
     state.gap = gap
     assert rule.stuck(state).converged is expected
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(1e-10, True), (1e-8, False), (None, False)])
+def test_if_no_step_is_possible_slow_directions_decide(slow, expected):
+    rule = StoppingRule(1e-9, 0.0)
+    for objective in (3.0, 2.0, 1.5, 1.2, 1.1, 1.0):
+        state = rule.state(np.zeros(2), objective, 1.0, 1e-12, slow)
+    assert not state.converged
+    assert rule.stuck(state).converged is expected

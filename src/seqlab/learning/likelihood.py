@@ -191,11 +191,14 @@ class Likelihood:
         return min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
 
     def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
-        """Return the Hessian at ``w`` if labels stay the same for many steps, and if there are few weights.
+        """Return the Hessian at ``w`` if there are few weights, and labels stay the same for many steps.
 
-        Otherwise the block, which treats steps as independent, is about as good and takes less time.
+        If they do not, the block, which treats steps as independent, is about as good and takes less time,
+        but not if the Hessian shall be ``precise``.
         """
-        if self.n_params > MAX_BLOCK or not self.is_convex or self._mean_run < MIN_RUN:
+        if self.n_params > MAX_BLOCK or not self.is_convex:
+            return None
+        if self._mean_run < MIN_RUN and not precise:
             return None
         return self.bound.hessian(
             w,

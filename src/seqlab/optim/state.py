@@ -179,6 +179,7 @@ class StoppingRule:
         self._values: list[float] = []
         self._bounds: list[float] = []
         self._last_estimate = float("inf")
+        self._slow = float("inf")  # the last decrement of slow directions, if they are known
         self._n_rejected = 0  # values up to the last rejection
 
     def state(
@@ -206,6 +207,9 @@ class StoppingRule:
         if self.divide_bound and n_since > quarter and not self.only_bound:
             gap = min(gap, max(self._divided_bound(quarter), decrement))
         period, safety = self.period, self.safety
+        self._slow = float("inf")
+        if slow_decrement is not None and not self.only_bound:
+            self._slow = max(slow_decrement, decrement)
         if slow_decrement is None:
             period = quarter
             safety = self.safety if period == self.period else self.late_safety
@@ -246,14 +250,15 @@ class StoppingRule:
     def stuck(self, state: FitState) -> FitState:
         """Return the final state if no step decreases the objective: converged, or a failure.
 
-        It counts as converged if the objective hardly decreased in the last iterations: floating point
-        does not allow more.
+        It counts as converged if the objective hardly decreased in the last iterations, or if slow
+        directions predict no decrease: floating point does not allow more.
         """
         recent = self._values[-1 - self.period :]
         stationary = len(recent) > self.period and recent[0] - recent[-1] <= 1e-9 * abs(recent[-1])
         # The objective may be flat although a model predicts a decrease, if its directions are bad.
         allowed = max(self.allowed_gap(state.objective), 1e-6 * abs(state.objective))
         stationary = stationary and not self.only_bound and (state.gap or 0.0) <= allowed
+        stationary = stationary or self._slow <= 1e-9 * abs(state.objective)
         flat = state.info["gradient_norm"] <= NEGLIGIBLE * max(abs(self._values[0]), 1.0)
         certified = state.info["bound"] <= 1e-6 * abs(state.objective)
         state.converged = stationary or flat or certified
