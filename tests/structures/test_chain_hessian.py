@@ -100,7 +100,7 @@ def test_long_runs_take_fewer_iterations_with_it(monkeypatch, c1, boundary):
     X, y = long_runs()
     options = {"c1": c1, "c2": 0.001, "tol": 1e-6, "boundary": boundary, "max_iter": 1000}
     model = LinearChainCRF(**options).fit(X, y)
-    monkeypatch.setattr("seqlab.learning.likelihood.MIN_RUN", np.inf)
+    monkeypatch.setattr("seqlab.learning.curvature.HESSIAN_FROM", np.inf)
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert without.converged_
@@ -108,7 +108,7 @@ def test_long_runs_take_fewer_iterations_with_it(monkeypatch, c1, boundary):
     assert model.n_iter_ < 0.8 * without.n_iter_
 
 
-def test_it_is_used_for_long_runs_and_few_weights_only(monkeypatch):
+def test_it_is_used_for_few_weights_and_for_long_runs_or_long_fits_only(monkeypatch):
     X, y = long_runs(n_sequences=2)
 
     def term_of(labels):
@@ -125,6 +125,12 @@ def test_it_is_used_for_long_runs_and_few_weights_only(monkeypatch):
     sizes = [curvature.renew(n, w, np.ones_like(w)).indices.size for n in (5, 635)]
     assert sizes[0] < sizes[1] == w.size
     random = np.random.default_rng(0)
-    assert term_of([random.integers(4, size=len(one)) for one in y]).hessian(w, **limits) is None
+    other = term_of([random.integers(4, size=len(one)) for one in y])
+    w_other = np.zeros(other.n_params)
+    assert other.hessian(w_other, **limits) is None
+    assert other.hessian(w_other, any_labels=True, **limits) is not None
+    curvature = LikelihoodCurvature(PenalisedObjective(other, 1.0))
+    sizes = [curvature.renew(n, w_other, np.ones_like(w_other)).indices.size for n in (15, 635)]
+    assert sizes[0] < sizes[1] == w_other.size
     monkeypatch.setattr("seqlab.learning.likelihood.MAX_BLOCK", term.n_params - 1)
     assert term.hessian(w, **limits) is None

@@ -85,10 +85,13 @@ class DataTerm(Protocol):
         """Let `label_blocks`, after the next call of `curvature`, take as long as this number of passes."""
         ...
 
-    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+    def hessian(
+        self, w: Floats, *, max_passes: float, precise: bool, any_labels: bool = False
+    ) -> Floats | None:
         """Return the Hessian at ``w``; None if it is not known, or if the block is good enough.
 
         It takes at most about as long as ``max_passes`` evaluations, and less if it need not be ``precise``.
+        With ``any_labels``, the block is not good enough whatever the labels are.
         """
         ...
 
@@ -190,15 +193,17 @@ class Likelihood:
     def _block_size(self, *, sparse: bool) -> int:
         return min(MAX_BLOCK, int(np.cbrt(BLOCK_PASSES[sparse] * self.bound.work_per_pass)))
 
-    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+    def hessian(
+        self, w: Floats, *, max_passes: float, precise: bool, any_labels: bool = False
+    ) -> Floats | None:
         """Return the Hessian at ``w`` if there are few weights, and labels stay the same for many steps.
 
-        If they do not, the block, which treats steps as independent, is about as good and takes less time,
-        but not if the Hessian shall be ``precise``.
+        If they do not, the block, which treats steps as independent, is about as good and takes less time
+        in short fits: the Hessian is computed with ``any_labels``.
         """
         if self.n_params > MAX_BLOCK or not self.is_convex:
             return None
-        if self._mean_run < MIN_RUN and not precise:
+        if self._mean_run < MIN_RUN and not any_labels:
             return None
         return self.bound.hessian(
             w,

@@ -92,7 +92,9 @@ class PseudoLikelihood:
     def afford_label_blocks(self, max_passes: float) -> None:
         """Do nothing: there are no such blocks."""
 
-    def hessian(self, w: Floats, *, max_passes: float, precise: bool) -> Floats | None:
+    def hessian(
+        self, w: Floats, *, max_passes: float, precise: bool, any_labels: bool = False
+    ) -> Floats | None:
         """Return None: the Hessian is not available."""
         return None
 
