@@ -244,3 +244,14 @@ def test_nearly_collinear_columns_are_not_called_converged_too_early(seed):
         tight = LinearChainCRF(tol=1e-9, max_iter=1500, **options).fit(X, y)
     assert model.converged_
     assert model.objective_ <= 1.001 * tight.objective_
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_scale_of_sample_weights_does_not_matter(factor):
+    X, y = gaussian_data(seed=4)
+    one = LinearChainCRF(c2=1e-3, tol=1e-3).fit(X, y)
+    weights = np.full(len(X), factor)
+    other = LinearChainCRF(c2=1e-3 * factor, tol=1e-3).fit(X, y, sample_weight=weights)
+    assert other.converged_
+    assert other.objective_ / factor == pytest.approx(one.objective_, rel=1e-3)
+    assert other.n_iter_ <= 1.3 * one.n_iter_

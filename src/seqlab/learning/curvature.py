@@ -87,6 +87,11 @@ class LikelihoodCurvature:
         self.is_even = squares is None
         counted = 1.0 if objective.penalised is None else objective.penalised.astype(np.float64)
         self._penalty = 2.0 * objective.c2 * counted
+        # The smallest curvatures are relative to the weights of samples.
+        is_counted = objective.term.weights > 0.0
+        self._unit = (
+            float(np.mean(objective.term.weights, where=is_counted)) if is_counted.any() else 1.0
+        )
         self._block: Preconditioner | None = None  # the last one with a block
         self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
@@ -216,7 +221,7 @@ class LikelihoodCurvature:
         if hessian is None:
             return None
         # Without a penalty there are directions of almost no curvature: steps must be limited.
-        least = np.maximum(diagonal - data, MIN_CURVATURE * self._squares)
+        least = np.maximum(diagonal - data, MIN_CURVATURE * self._unit * self._squares)
         hessian[np.diag_indices_from(hessian)] += least + RIDGE * diagonal
         every = np.arange(diagonal.size)
         found = Preconditioner(scales, every, hessian, keep_block=self.sparse)
@@ -265,7 +270,7 @@ class LikelihoodCurvature:
     def _add_penalty(self, diagonal: Floats) -> Floats:
         """Add the curvature of the penalty in place; weights without data and penalty get a minimum."""
         diagonal += self._penalty
-        return np.maximum(diagonal, MIN_CURVATURE * self._squares, out=diagonal)
+        return np.maximum(diagonal, MIN_CURVATURE * self._unit * self._squares, out=diagonal)
 
     def _data_part(self, diagonal: Floats) -> Floats:
         """Return a diagonal without the curvature of the penalty."""
@@ -279,7 +284,7 @@ class LikelihoodCurvature:
         values of 1e6, or to the mean of a time stamp, the gradient of everything else would count as
         negligible, although the objective is far from its optimum.
         """
-        least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE))
+        least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE * self._unit))
         least = least * np.sqrt(np.maximum(self._squares / np.median(self._squares), 1.0))
         slow = diagonal * self._shares
         self.slow = np.sqrt(slow, out=slow)

@@ -51,6 +51,7 @@ class DataTerm(Protocol):
     n_params: int
     n_jobs: int | None
     is_convex: bool
+    weights: Floats  # (n_samples,)
 
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``."""

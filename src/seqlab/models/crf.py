@@ -108,9 +108,9 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     n_iter_no_change : int, default=10
         With early stopping: number of iterations without improvement after which training stops.
     callback : callable or None, default=None
-        Called after every iteration with a `seqlab.learning.FitProgress`, which has ``iteration``,
-        ``objective``, ``seconds`` and ``info``; training stops if it returns True. `seqlab.save` leaves
-        it out.
+        Called before the first and after every iteration with a `seqlab.learning.FitProgress`, which has
+        ``iteration``, ``objective``, ``seconds`` and ``info``; training stops if it returns True.
+        `seqlab.save` leaves it out.
     random_state : int, RandomState or None, default=None
         Chooses the sequences to hold out.
     n_jobs : int, default=None
