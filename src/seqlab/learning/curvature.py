@@ -218,7 +218,7 @@ class LikelihoodCurvature:
             w,
             max_passes=HESSIAN_SHARE * self._n_done,
             precise=is_late,
-            any_labels=(is_late or self._is_checked) and self.is_reliable,
+            any_labels=(is_late or self._is_checked) and self.is_reliable and not self.sparse,
         )
         if hessian is None:
             return None
