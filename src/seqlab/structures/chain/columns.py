@@ -16,7 +16,7 @@ from seqlab.utils.linalg import WIDTH_MULTIPLE
 Floats = NDArray[np.float64]
 # Entries of a dense matrix that are listed at a time (1.5 MB).
 BLOCK_ENTRIES = 1 << 17
-# Share of nonzero entries from which on a column belongs to the dense matrix. On random data with 50 and 300
+# A column with at least this share of nonzero entries is in the dense matrix. On random data with 50 and 300
 # columns and 2 to 60 labels both layouts took the same time at 0.3 to 0.4. Lists of entries that are not all
 # 1 need 20 bytes per entry during the warm start: the lower limit for them saves memory.
 MATRIX_DENSITY, MATRIX_DENSITY_OF_ONES = 0.25, 0.35
