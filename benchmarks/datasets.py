@@ -111,7 +111,8 @@ def write(results):
         "Other work ran on the second core.", "",
         "The size and the sample of the dense block in the preconditioner, the first step and the",
         "iterations at which it is renewed were chosen on the data sets marked *, with c1 = 0 for most",
-        "of them. The factors of the stopping rule were chosen on all data sets; `leave_out.md` says what",
+        "of them. The number of pairs that L-BFGS keeps was chosen with c1 = 0 on all text, so also on sets",
+        "without *. The factors of the stopping rule were chosen on all data sets; `leave_out.md` says what",
         "happens without one of them.", "",
         "| data set | c1 | c2 | iterations | excess % | seconds | CRFsuite excess % | CRFsuite seconds |"
         " faster than 100 it. | CRFsuite it. to the objective | faster to the objective |",

@@ -98,7 +98,7 @@ class BlockPreconditioner(Preconditioner):
 
     # With blocks of labels the line search chose 0.5 or 1 on all of 7 problems (4 data sets).
     first_step = 0.5
-    # Share of the diagonal of the Hessian among the directions that is added, if they are dependent.
+    # Share of the diagonal of the Hessian among the directions that is added: they may be dependent.
     RIDGE = 1e-6
 
     def __init__(

@@ -60,7 +60,7 @@ class CurvatureModel(Protocol):
         ...
 
     def rough_decrement(self, gradient: Vector) -> float:
-        """Return a lower estimate of the decrease to the optimum; 0 if nothing is known."""
+        """Return a rough estimate of the decrease to the optimum; 0 if there is none."""
         ...
 
     def slow_decrement(self, gradient: Vector) -> float | None:
