@@ -214,3 +214,21 @@ PROBLEMS = {
     "hidden Markov model, 300": lambda: states(300),
     "measurements, 300": lambda: measurements(300),
 }
+# Data sets of the same source are left out together.
+SOURCES = {
+    "chunks, 2000 sentences": "CoNLL-2000",
+    "chunks, 150 sentences": "CoNLL-2000",
+    "noun phrases, 1500 sentences": "Penn Treebank",
+    "names, 4000 sentences": "UD English EWT",
+    "parts of speech, 1500 sentences": "UD English EWT",
+    "fine parts of speech, 400 sentences": "UD English EWT",
+    "phonemes, 1500 words": "NETtalk",
+    "stress, 3000 words": "NETtalk",
+    "letters, 1200 words": "OCR letters",
+    "mails, 600": "mails",
+    "activities, 28 days": "activities",
+    "addresses, 5000": "addresses",
+    "addresses, 300": "addresses",
+    "hidden Markov model, 300": "hidden Markov model",
+    "measurements, 300": "measurements",
+}

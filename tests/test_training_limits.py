@@ -171,8 +171,15 @@ def test_bad_sequences_for_early_stopping(data):
 def test_unseen_and_unknown_labels_of_held_out_sequences(data):
     X, y = data
     names = [["new" if t == 0 else str(v) for t, v in enumerate(labels)] for labels in y]
-    crf = seqlab.LinearChainCRF().fit(X, [[str(v) for v in v_] for v_ in y], X_val=X, y_val=names)
     n_steps = sum(map(len, y))
+    message = (
+        rf"{len(y)} of {n_steps} labels of y_val do not occur in y, the first at y_val\[0\]\[0\]"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        crf = seqlab.LinearChainCRF().fit(
+            X, [[str(v) for v in v_] for v_ in y], X_val=X, y_val=names
+        )
+    assert [w.filename for w in caught] == [__file__]
     assert crf.best_validation_score_ <= 1 - len(y) / n_steps  # unseen labels count as errors
     hidden = [[None if name == "new" else name for name in labels] for labels in names]
     known = seqlab.LinearChainCRF().fit(

@@ -64,7 +64,7 @@ def encode_labels(
     name : str
         Name of ``y`` in error messages.
     """
-    place = _Place(name, offsets)
+    place = Place(name, offsets)
     if y is None:
         raise InputError(
             f"this labeler requires {name} to be passed, but the target {name} is None"
@@ -99,21 +99,23 @@ def encode_labels(
     return EncodedLabels(codes, classes, allowed)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Names a step in error messages: ``y[3][5]``."""
 
     name: str
     offsets: NDArray[np.int64]
 
     def __call__(self, step: int) -> str:
+        """Return the name of a step."""
         sequence = int(np.searchsorted(self.offsets, step, side="right") - 1)
         return f"{self.name}[{sequence}][{step - int(self.offsets[sequence])}]"
 
     def not_finite(self, step: int, value: Any) -> InputError:
+        """Return the error for a label that is NaN or infinite."""
         return InputError(f"Input {self.name} contains NaN or infinity: {self(step)} is {value}")
 
 
-def _flatten(y: Any, place: _Place, stacked: bool) -> Any:
+def _flatten(y: Any, place: Place, stacked: bool) -> Any:
     """Check every length against X; return all labels in one flat list or 1-D array."""
     name, offsets = place
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
@@ -156,7 +158,7 @@ def _is_plain_array(labels: Any) -> bool:
     return isinstance(labels, np.ndarray) and labels.dtype.kind in "biufUS" and labels.ndim == 1
 
 
-def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: _Place) -> EncodedLabels:
+def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: Place) -> EncodedLabels:
     if flat.dtype.kind == "f":
         bad = ~np.isfinite(flat)
         if bad.any():
@@ -171,7 +173,7 @@ def _encode_array(flat: NDArray[Any], classes: NDArray[Any] | None, place: _Plac
     return EncodedLabels(translate[codes], classes, None)
 
 
-def _split_partial(flat: list[Any], place: _Place, partial: bool) -> tuple[Any, dict[int, Any]]:
+def _split_partial(flat: list[Any], place: Place, partial: bool) -> tuple[Any, dict[int, Any]]:
     """Separate known labels from ``None`` and sets; raise an error for what cannot be a label."""
     try:
         kinds = {type(label) for label in set(flat)}

@@ -49,6 +49,9 @@ MIN_RELIABLE_SHARE = 1e-11
 COLLECTIVE = 3.0
 # Factor of the decrement of slow directions. If there is a block, the decrement without it counts half.
 CAUTION = 3.0
+# Number of iterations after which the preconditioner is computed anew, then after three, seven, ... times as
+# many.
+FIRST_RENEWAL = 5
 # Number of iterations after which the whole Hessian is computed, if that is possible, and after which it is
 # precise, because it no longer changes fast. It may take a share of the time of the iterations before: a long
 # fit can afford more.
@@ -142,7 +145,7 @@ class LikelihoodCurvature:
         If the fit started near the optimum, the first of these is skipped.
         """
         self._n_done = n_done
-        doublings, rest = divmod(n_done + 5, 10)
+        doublings, rest = divmod(n_done + FIRST_RENEWAL, 2 * FIRST_RENEWAL)
         if rest or doublings & (doublings - 1) or (doublings == 1 and self._is_near):
             return None
         return self._approximate(w, gradient)

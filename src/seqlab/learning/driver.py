@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from seqlab.learning.monitor import Monitor
 from seqlab.learning.progress import FitProgress
 from seqlab.optim import FitState
 from seqlab.utils.signals import check_signals, signals_at_safe_points
+from seqlab.utils.stack import stack_level_of_caller
 from seqlab.utils.threads import keep_threads
 
 logger = logging.getLogger("seqlab.learning")
@@ -104,7 +104,7 @@ class FitResult:
         message = self._warning()
         if message:
             logger.warning("%s", message)
-            warnings.warn(message, ConvergenceWarning, stacklevel=_stack_level_of_caller())
+            warnings.warn(message, ConvergenceWarning, stacklevel=stack_level_of_caller())
         else:
             ended = self.stop_reason or ("converged" if self.state.converged else "ended")
             logger.info(
@@ -233,14 +233,3 @@ def run_fit(
     if early_stopping is not None and early_stopping.best is not None:
         result.state = early_stopping.best
     return result
-
-
-def _stack_level_of_caller() -> int:
-    """Return the stack level, for `warnings.warn`, of the first caller outside seqlab and scikit-learn."""
-    level, frame = 2, sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
-        "seqlab",
-        "sklearn",
-    ):
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level

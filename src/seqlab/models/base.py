@@ -7,6 +7,7 @@ Subclasses see only the internal form; meta-learners call `_fit_prepared` and `_
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -22,7 +23,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from seqlab.data import state_checks
 from seqlab.data.convert import Layout, as_sequences, is_frame
 from seqlab.data.errors import InputError
-from seqlab.data.labels import PARTIAL, EncodedLabels, encode_labels, sequence_weights
+from seqlab.data.labels import (
+    PARTIAL,
+    UNSEEN,
+    EncodedLabels,
+    Place,
+    encode_labels,
+    sequence_weights,
+)
 from seqlab.data.sequences import Sequences
 from seqlab.features.vectorizer import SequenceVectorizer
 from seqlab.learning import (
@@ -34,6 +42,7 @@ from seqlab.learning import (
     unchanged_on_failure,
 )
 from seqlab.optim import FitState
+from seqlab.utils.stack import stack_level_of_caller
 
 # Constraints of the parameters that limit an iterative fit, and of those for early stopping; `_train` uses
 # the parameters that an estimator has.
@@ -251,6 +260,14 @@ class BaseLabeler(BaseEstimator):
             raise InputError(f"X_val: {error}") from None
         partial = self._accepts_partial_labels
         labels = self._read_labels(y_val, X, layout, partial=partial, name="y_val")
+        unseen = np.flatnonzero(labels.codes == UNSEEN)
+        if unseen.size:
+            first = Place("y_val", X.offsets)(int(unseen[0]))
+            warnings.warn(
+                f"{unseen.size} of {X.n_steps} labels of y_val do not occur in y, the first at {first}; they "
+                "count as errors in the validation score",
+                stacklevel=stack_level_of_caller(),
+            )
         ones, codes, allowed = np.ones(len(X)), labels.codes, labels.allowed
         return TrainingData(X, codes, self.classes_, allowed, ones, np.ones(X.n_steps))
 
