@@ -31,7 +31,7 @@ MIN_STEPS, MAX_STEPS = 4_000, 10_000
 MAX_PRODUCTS = 2_000_000
 # Pair marginals and feature values that are held in memory at a time; sequences that need more than the
 # second limit are not sampled.
-NUMBERS_PER_PART, MAX_NUMBERS = 50_000, 2_000_000
+NUMBERS_PER_PART, MAX_NUMBERS = 200_000, 2_000_000
 # Share of the correlations that is removed: they come from a sample.
 SHRINKAGE = 0.02
 PRECISE_SHRINKAGE = 1e-12  # against rounding errors alone

@@ -45,6 +45,20 @@ def list_entries(matrix, first, last, indptr, indices, data):
 
 
 @njit(nogil=True, cache=True)
+def add_row_products(indptr, indices, data, rows, counts, out):
+    """Add the outer products of rows of a CSR matrix with sorted indices, times their counts.
+
+    Only the lower half of ``out`` is filled.
+    """
+    for r in range(rows.size):
+        first, last = indptr[rows[r]], indptr[rows[r] + 1]
+        for i in range(first, last):
+            row, factor = out[indices[i]], counts[r] * data[i]
+            for j in range(first, i + 1):
+                row[indices[j]] += factor * data[j]
+
+
+@njit(nogil=True, cache=True)
 def count_pairs(matrix, rows, codes, counts):
     """Add how often each column is nonzero with each code to ``counts`` (n_codes, n_features).
 

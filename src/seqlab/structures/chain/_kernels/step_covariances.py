@@ -19,7 +19,8 @@ Ints = NDArray[np.int64]
 MIN_PROBABILITY = 1e-3
 
 
-@njit(nogil=True, cache=True)
+# Sums may be reordered, so that vector units can add.
+@njit(nogil=True, cache=True, fastmath={"reassoc"})
 def add_covariances(
     unary: Floats,
     factors: Floats,
@@ -44,7 +45,8 @@ def add_covariances(
     of products. A sequence whose probabilities underflow is left out.
     """
     n_labels, size = unary.shape[1], out.shape[0]
-    rank, label = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    # Unsigned: numba then does not check for negative indices.
+    rank, label = np.empty(size, dtype=np.uint32), np.empty(size, dtype=np.int64)
     value, mean = np.empty(size), np.empty(size)
     # Each row of these is scaled to the sum 1. `after[t]` includes the unary scores of step t.
     forward, after = np.empty(unary.shape), np.empty(unary.shape)
@@ -63,16 +65,16 @@ def add_covariances(
                     score += end[b]
                 after[t, b] = score
                 highest = max(highest, score)
-            total = 0.0
             for b in range(n_labels):
                 after[t, b] = math.exp(after[t, b] - highest)
-                reached = 1.0
-                if t > first:
-                    step = factors[min(t, factors.shape[0] - 1)]
-                    reached = 0.0
-                    for a in range(n_labels):
-                        reached += forward[t - 1, a] * step[a, b]
-                forward[t, b] = reached * after[t, b]
+                forward[t, b] = 1.0 if t == first else 0.0
+            step = factors[min(t, factors.shape[0] - 1)]
+            for a in range(n_labels if t > first else 0):
+                for b in range(n_labels):
+                    forward[t, b] += forward[t - 1, a] * step[a, b]
+            total = 0.0
+            for b in range(n_labels):
+                forward[t, b] *= after[t, b]
                 total += forward[t, b]
             if not total > 0.0:
                 underflows = True
@@ -124,19 +126,20 @@ def add_covariances(
             n_states = n
             for a in range(n_labels if t > first else 0):
                 for b in range(n_labels):
-                    p = pair[a, b] / total
-                    if p > MIN_PROBABILITY and rank_of_transition[a, b] >= 0:
+                    if pair[a, b] > MIN_PROBABILITY * total and rank_of_transition[a, b] >= 0:
                         rank[n], label[n] = rank_of_transition[a, b], b
-                        value[n], mean[n] = 1.0, p
+                        value[n], mean[n] = 1.0, pair[a, b] / total
                         n += 1
+            # Entries of a row of X and transitions are in the order of the weights, so ranks increase.
             for i in range(n):
-                for j in range(i + 1):
-                    covariance = -mean[i] * mean[j]
-                    if i == j or (j < n_states and label[i] == label[j]):
-                        # Both are on if the label is this one; mean[i] has the probability of the rarer.
-                        covariance += value[j] * mean[i]
-                    row, column = max(rank[i], rank[j]), min(rank[i], rank[j])
-                    out[row, column] += weights[k] * covariance
+                row, factor, own = out[rank[i]], weights[k] * mean[i], label[i]
+                for j in range(min(i, n_states)):
+                    # Both are on if the label is this one; mean[i] has the probability of the rarer.
+                    same = value[j] if label[j] == own else 0.0
+                    row[rank[j]] += factor * (same - mean[j])
+                for j in range(n_states, i):
+                    row[rank[j]] -= factor * mean[j]
+                row[rank[i]] += factor * (value[i] - mean[i])
             n_products += n * (n + 1) // 2
     return n_products
 
