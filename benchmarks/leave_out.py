@@ -16,7 +16,9 @@ source, and separately for c1 = 0 and c1 > 0, three steps use only the data sets
 
 ``python benchmarks/leave_out.py times [word ...]`` measures the times of step 1 for the data sets whose name
 contains a word, ``choose`` takes steps 1 and 2, ``measure [word ...]`` step 3, ``write`` writes the table.
-Results are kept in files, so that two processes can share the data sets.
+Results are kept in files, so that two processes can share the data sets. ``results/leave_out.json`` has the
+chosen constants: ``measure`` and ``write`` need only these, so that step 3 can be repeated after a change of
+the code.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ CAUTION = [1.0, 2.0, 3.0, 4.0]
 SAFETY = [1.5, 2.0, 2.5, 3.0]
 TAIL = [1.0, 1.5, 2.0, 2.5]
 RATIO = [1.5, 1.75, 2.0, 2.25, 2.5, 3.0]
-FOLDER = RESULTS / "leave_out"
+FOLDER, CHOSEN = RESULTS / "leave_out", RESULTS / "leave_out.json"
 
 
 class Record(NamedTuple):
@@ -162,6 +164,15 @@ def choose_rule(ends, keys):
     return min(ends, key=rank)
 
 
+def describe_effects(times):
+    """Return by how many percent the best and the worst level differ, at most and in the median."""
+    found = {}
+    for sparse in (False, True):
+        effects = np.ptp(mean_effects(times, sparse, list(times)), axis=1)
+        found[str(sparse)] = [round(100 * np.expm1(f(effects))) for f in (np.max, np.median)]
+    return found
+
+
 def choose_all(times):
     """Return constants and factors for each source that is left out, by whether c1 > 0."""
     chosen = {source: {} for source in dict.fromkeys(SOURCES.values())}
@@ -201,10 +212,11 @@ def measure_left_out(name, chosen):
         key = f"{name}|{c1:g}|{c2:g}"
         found[key] = measure(X, y, c1, c2, constants)
         print(f"# {key}: {found[key]}", file=sys.stderr, flush=True)
+    FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name} measured.json").write_text(json.dumps(found))
 
 
-def write(chosen, times):
+def write(chosen, effects):
     """Write the table and the constants as Markdown."""
     results = {}
     for name in PROBLEMS:
@@ -220,12 +232,11 @@ def write(chosen, times):
     ]  # fmt: skip
     sources = list(chosen)
     for sparse in (False, True):
-        effects = np.ptp(mean_effects(times, sparse, list(times)), axis=1)
-        largest, median = (100 * np.expm1(f(effects)) for f in (np.max, np.median))
+        largest, median = effects[str(sparse)]
         lines += [
             "", f"## c1 {'>' if sparse else '='} 0", "",
             "On all data sets, the best and the worst level of a constant differ in the mean time to the",
-            f"optimum by at most {largest:.0f} %, in the median by {median:.0f} %. Without the source:",
+            f"optimum by at most {largest} %, in the median by {median} %. Without the source:",
             "",
         ]  # fmt: skip
         lines += ["| | " + " | ".join(sources) + " |", "|---|" + "---|" * len(sources)]
@@ -246,16 +257,18 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     step, words = sys.argv[1], sys.argv[2:]
     names = [name for name in PROBLEMS if not words or any(word in name for word in words)]
-    place = FOLDER / "chosen.json"
     if step == "times":
         for name in names:
             measure_times(name)
     elif step == "choose":
-        place.write_text(json.dumps(choose_all(read_times())))
+        times = read_times()
+        found = {"constants": choose_all(times), "effects": describe_effects(times)}
+        CHOSEN.write_text(json.dumps(found, indent=1))
     elif step == "measure":
         for name in names:
-            measure_left_out(name, json.loads(place.read_text()))
+            measure_left_out(name, json.loads(CHOSEN.read_text())["constants"])
     elif step == "write":
-        write(json.loads(place.read_text()), read_times())
+        found = json.loads(CHOSEN.read_text())
+        write(found["constants"], found["effects"])
     else:
         sys.exit(__doc__)

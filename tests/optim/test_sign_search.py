@@ -71,3 +71,21 @@ def test_a_model_whose_block_holds_all_weights_has_the_same_minimum(monkeypatch,
     monkeypatch.setattr(QuadraticModel, "_solve_whole", lambda *arguments: None)
     assert model.minimise(w, slopes, c1, parts) == pytest.approx(decrease, rel=1e-8)
     np.testing.assert_allclose(whole, parts, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_block", [30, 40])
+def test_an_exact_decrease_of_an_ill_conditioned_block_is_that_of_the_minimum(n_block):
+    matrix, slopes, w, c1 = problem(40, 6, 2)
+    matrix[n_block:] *= np.eye(40)[n_block:]  # the other weights are not in the block
+    matrix[:, n_block:] *= np.eye(40)[:, n_block:]
+    block = matrix[:n_block, :n_block].copy()
+    preconditioner = Preconditioner(np.diag(matrix).copy(), np.arange(n_block), block)
+    model, direction = QuadraticModel(preconditioner, 4), np.empty(40)
+    rough = model.minimise(w, slopes, c1, direction)
+    exact = model.minimise(w, slopes, c1, direction, exact=True)
+    expected, is_active = np.zeros(40), (w != 0.0) | (np.abs(slopes) > c1)
+    assert search_signs(matrix, slopes, w, c1, 1.0, is_active, 1000, 0.0, expected)
+    least = slopes @ expected + 0.5 * expected @ matrix @ expected
+    least += c1 @ (np.abs(w + expected) - np.abs(w))
+    assert exact == pytest.approx(-least, rel=0.02)
+    assert rough < 2 * exact

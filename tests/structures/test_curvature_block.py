@@ -76,6 +76,18 @@ def test_the_block_holds_the_covariances_of_steps(exact, is_sparse, weights):
     np.testing.assert_allclose(block, expected, rtol=1e-9, atol=1e-12)
 
 
+def test_a_precise_block_is_not_shrunk(monkeypatch):
+    term, w = likelihood((4, 1, 6, 3))
+    diagonal = term.curvature(w)
+    chosen, block = term.bound.curvature_block(w, diagonal, 1000, precise=True)
+    np.testing.assert_allclose(block, explicit_block(term, w, chosen), rtol=1e-9, atol=1e-12)
+    # A small sample, of one sequence, cannot be precise.
+    monkeypatch.setattr(curvature_block, "MIN_STEPS", 1)
+    monkeypatch.setattr(curvature_block, "MAX_STEPS", 1)
+    sampled = [term.bound.curvature_block(w, diagonal, 1000, precise=is_on)[1] for is_on in (0, 1)]
+    np.testing.assert_array_equal(*sampled)
+
+
 def test_the_block_of_independent_steps_is_the_hessian(exact):
     term, w = likelihood((1,) * 12)
     chosen, block = term.bound.curvature_block(w, term.curvature(w), 8)

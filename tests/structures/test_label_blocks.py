@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import seqlab.structures.chain.columns as columns
 import seqlab.structures.chain.curvature_block as curvature_block
 import seqlab.structures.chain.label_blocks as label_blocks
 from seqlab import LinearChainCRF
@@ -68,6 +69,17 @@ def test_a_block_is_the_weighted_sum_of_outer_products(
         np.testing.assert_array_equal(indices, expected)
         np.testing.assert_allclose(block, sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max())
         np.testing.assert_allclose(np.diag(block), np.diag(sums), rtol=1e-9)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 0.9])
+def test_outer_products_of_sparse_and_of_dense_rows(density):
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(50, 9)) * (random.random((50, 9)) < density)
+    steps, counts = np.array([3, 7, 8, 49]), np.array([1.0, 2.0, 0.5, 3.0])
+    expected = (rows[steps].T * counts) @ rows[steps]
+    for matrix in (rows, sp.csr_matrix(rows)):
+        found = columns.outer_products(matrix, steps, counts)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_sample_estimates_the_correlations(monkeypatch):

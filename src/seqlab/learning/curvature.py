@@ -99,7 +99,7 @@ class LikelihoodCurvature:
         self._block: Preconditioner | None = None  # the last one with a block
         self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
-        self._is_precise = False  # whether blocks of labels have all of their correlation
+        self._is_precise = False  # whether blocks have all of their correlation
         self._is_checked = False  # whether a point was about to be accepted
 
     def at_zero(self, zero: Floats) -> Preconditioner | None:
@@ -161,7 +161,7 @@ class LikelihoodCurvature:
         self._is_checked = True
         if not self.sparse:
             self.objective.term.afford_label_blocks(CHECK_SHARE * self._n_done)
-            self._is_precise = True
+        self._is_precise = True
         diagonal = self._compute(w)
         if diagonal is None:
             return None
@@ -222,7 +222,7 @@ class LikelihoodCurvature:
             w,
             max_passes=HESSIAN_SHARE * self._n_done,
             precise=is_late,
-            any_labels=(is_late or self._is_checked) and self.is_reliable and not self.sparse,
+            any_labels=(is_late or self._is_checked) and self.is_reliable,
         )
         if hessian is None:
             return None
@@ -257,7 +257,9 @@ class LikelihoodCurvature:
         self, w: Floats, diagonal: Floats, data: Floats, scales: Floats
     ) -> Preconditioner | None:
         """Return a block for the weights with the largest diagonal entries."""
-        found = self.objective.term.curvature_block(w, data, sparse=self.sparse)
+        found = self.objective.term.curvature_block(
+            w, data, sparse=self.sparse, precise=self.sparse and self._is_precise
+        )
         if found is None:
             return None
         chosen, block = found

@@ -66,11 +66,12 @@ class DataTerm(Protocol):
         ...
 
     def curvature_block(
-        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False, precise: bool = False
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return some weights and their block of the Hessian at ``w``; None if it is not known.
 
-        ``diagonal`` is that of the Hessian, ``sparse`` whether there is an L1 penalty.
+        ``diagonal`` is that of the Hessian, ``sparse`` whether there is an L1 penalty. It has less
+        correlation than the data suggest, and may be small, unless ``precise``.
         """
         ...
 
@@ -170,13 +171,15 @@ class Likelihood:
         return self.bound.curvature(w, self.varying_weights)
 
     def curvature_block(
-        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False, precise: bool = False
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return the weights that matter most and their block of the Hessian at ``w``, if available."""
         size = self._block_size(sparse=sparse)
+        if precise and self.n_params <= MAX_BLOCK:
+            size = self.n_params
         if size == 0:
             return None
-        return self.bound.curvature_block(w, diagonal, size, self.varying_weights)
+        return self.bound.curvature_block(w, diagonal, size, self.varying_weights, precise=precise)
 
     def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian, if they are worthwhile.

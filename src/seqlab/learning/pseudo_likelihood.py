@@ -80,7 +80,7 @@ class PseudoLikelihood:
         return None
 
     def curvature_block(
-        self, w: Floats, diagonal: Floats, *, sparse: bool = False
+        self, w: Floats, diagonal: Floats, *, sparse: bool = False, precise: bool = False
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return None: no block of the Hessian is known."""
         return None

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.optim._model_kernels import descend_block
+from seqlab.optim._sign_search import search_signs
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
 from seqlab.utils.cholesky import factorise, solve_cholesky, solve_cholesky_rows
 from seqlab.utils.linalg import dot, matmul, multiply
 
-# Sweeps of coordinate descent before the signs are tried; doubled if they are not those of the minimum.
-MIN_SWEEPS, MAX_SWEEPS = 16, 1024
+# Sweeps of coordinate descent, which find most signs, before the search for the others. More sweeps would
+# find them too, but take thousands if columns are almost collinear.
+N_SWEEPS = 16
 
 
 class BlockTerms:
@@ -81,24 +83,24 @@ class BlockTerms:
         scale: float,
         is_active: NDArray[np.bool_],
         direction: Vector,
+        *,
+        max_solves: int,
     ) -> NDArray[np.int8]:
         """Minimise ``slopes'd + s d'Hd / 2 + sum c1 |w + d|`` over the active weights of the block H.
 
-        ``direction`` is the starting point and receives the result. Coordinate descent finds the signs of
-        ``w + d``; given these, the solution of linear equations is exact. The signs of the last call are
-        tried first. Returns the signs, 0 for weights that are zero and for those that are not active.
+        ``direction`` is the starting point and receives the result. Coordinate descent and `search_signs`
+        find the signs of ``w + d``; given these, the solution of linear equations is exact. The signs of the
+        last call are tried first. The search solves at most ``max_solves`` systems of equations. Returns the
+        signs, 0 for weights that are zero and for those that are not active.
         """
         arrays = slopes, w, c1, scale, is_active
         if self._signs.size and self._solve_for_signs(self._signs, *arrays, direction):
             return self._signs
-        n_sweeps = MIN_SWEEPS
-        while n_sweeps <= MAX_SWEEPS:
-            signs = descend_block(self._block, *arrays, n_sweeps, direction)
-            if self._solve_for_signs(signs, *arrays, direction):
-                break
-            n_sweeps *= 2
-        self._signs = signs
-        return signs
+        self._signs = descend_block(self._block, *arrays, N_SWEEPS, direction)
+        if not self._solve_for_signs(self._signs, *arrays, direction):
+            search_signs(self._block, *arrays, max_solves, 0.0, direction)
+            self._signs = np.where(is_active, np.sign(w + direction), 0.0).astype(np.int8)
+        return self._signs
 
     def _solve_for_signs(
         self,

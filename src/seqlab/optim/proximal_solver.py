@@ -108,7 +108,7 @@ def proximal(
             renewed = curvature.check(w)
             if renewed is not None:
                 model.clear(renewed)
-                decrement = model.minimise(w, gradient, c1, direction)
+                decrement = model.minimise(w, gradient, c1, direction, exact=True)
                 slow = slow_decrement(w, gradient, c1, curvature) or 0.0
                 decrement = max(decrement, slow)
                 if decrement > rule.allowed_gap(value):

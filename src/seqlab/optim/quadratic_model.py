@@ -47,14 +47,14 @@ SWEEP_TOL = 0.01
 # of 0 to 0.03, six data sets took the same number of iterations, within 2 %. The first `FEW` weights do not
 # count: if there are no others, each may matter. After `PATIENCE` steps they do: a few signs may alternate.
 MAX_CHANGED, FEW, PATIENCE = 0.02, 1000, 6
-# If all weights are in the block: sweeps of coordinate descent, which find most signs, before the search for
-# the others; systems of equations that this solves at most, each of which takes about as long as a pass over
-# the data; and the share of the decrease at which it ends before. On correlated numbers, 6 systems take half
-# of the time of 200, in as many iterations.
-N_SWEEPS, MAX_SOLVES = 16, 6
-SEARCH_TOL = 0.01
-# Factor of the decrease if the search ends early.
-EARLY_END = 2.0
+# Systems of equations that the search for the signs of the block solves at most, each of which takes about as
+# long as a pass over the data. On correlated numbers, 6 systems take half of the time of 200, in as many
+# iterations. The decrease is then too small, and is exact with the second number. If other weights are not in
+# the block, more signs must be right for the Newton steps to converge.
+MAX_SOLVES, EXACT_SOLVES, NEWTON_SOLVES = 6, 2_000, 20
+# If all weights are in the block: sweeps of coordinate descent, which find most signs, before the search; the
+# share of the decrease at which it ends; and the factor of the decrease if it has ended before.
+N_SWEEPS, SEARCH_TOL, EARLY_END = 16, 0.01, 2.0
 # The scale of the preconditioner is a geometric mean of ``y'D^-1 y / s'y``, which makes steps short, and of
 # ``s'y / s'Ds``, which makes them long. With this exponent of the second, six data sets took 0.92 times as
 # many iterations to 0.1 % as with 0, and 0.98 times as many as with 0.5.
@@ -183,18 +183,26 @@ class QuadraticModel:
         self._set_inverse()
         return True
 
-    def minimise(self, w: Vector, gradient: Vector, c1: Vector, direction: Vector) -> float:
-        """Set ``direction`` to the step that minimises model and penalty; return their decrease."""
+    def minimise(
+        self, w: Vector, gradient: Vector, c1: Vector, direction: Vector, *, exact: bool = False
+    ) -> float:
+        """Set ``direction`` to the step that minimises model and penalty; return their decrease.
+
+        If the block is ill-conditioned, the minimum is not found, and the decrease may be smaller than that
+        of the minimum, unless ``exact``.
+        """
         direction[:] = 0.0
         active = self._active[: find_active(w, gradient, c1, self._in_block, self._active)]
         block = self._block.indices
         in_block = (w[block] != 0.0) | (np.abs(gradient[block]) > c1[block])
         if block.size == w.size:
-            found = self._solve_whole(w, gradient, c1, in_block, direction)
+            n_solves = EXACT_SOLVES if exact else MAX_SOLVES
+            found = self._solve_whole(w, gradient, c1, in_block, direction, n_solves)
             if found is not None:
                 return found
         arrays = w, gradient, c1, active, in_block
-        decrease = self._solve(*arrays, np.zeros(2 * self._memory), direction)
+        n_solves = EXACT_SOLVES if exact else NEWTON_SOLVES
+        decrease = self._solve(*arrays, np.zeros(2 * self._memory), direction, n_solves)
         if decrease is not None:
             return decrease
         every = np.sort(np.concatenate([active, block[in_block]]))
@@ -202,7 +210,7 @@ class QuadraticModel:
         swept_decrease, products = self._sweep(w, gradient, c1, every, direction)
         swept = direction.copy()
         # The signs are almost right now.
-        decrease = self._solve(*arrays, self._inverse @ products, direction)
+        decrease = self._solve(*arrays, self._inverse @ products, direction, n_solves)
         if decrease is not None and decrease >= swept_decrease:
             return decrease
         direction[:] = swept
@@ -217,6 +225,7 @@ class QuadraticModel:
         is_active: NDArray[np.bool_],
         shift: Vector,
         direction: Vector,
+        max_solves: int,
     ) -> float | None:
         """Minimise by semi-smooth Newton steps; return the decrease, or None if they do not converge.
 
@@ -267,7 +276,7 @@ class QuadraticModel:
                 slopes = slopes - multiply(rows, shift)
                 before = block_signs
                 block_signs = self._block.minimise(
-                    slopes, weights, penalties, self._scale, is_active, part
+                    slopes, weights, penalties, self._scale, is_active, part, max_solves=max_solves
                 )
                 n_block = int(np.count_nonzero(block_signs != before))
                 n_changed += n_block
@@ -318,6 +327,7 @@ class QuadraticModel:
         c1: Vector,
         is_active: NDArray[np.bool_],
         direction: Vector,
+        max_solves: int,
     ) -> float | None:
         """Minimise if all weights are in the block; return the decrease, or None if B is not definite.
 
@@ -332,7 +342,7 @@ class QuadraticModel:
             return None
         arrays = gradient, w, c1, 1.0, is_active
         descend_block(matrix, *arrays, N_SWEEPS, direction)
-        is_minimum = search_signs(matrix, *arrays, MAX_SOLVES, SEARCH_TOL, direction)
+        is_minimum = search_signs(matrix, *arrays, max_solves, SEARCH_TOL, direction)
         quadratic = float(dot(direction, multiply(matrix, direction)))
         decrease = -(float(linear_change(w, gradient, c1, direction)) + 0.5 * quadratic)
         if not decrease >= 0.0:

@@ -351,12 +351,19 @@ class BoundStructure(ABC):
         return None
 
     def curvature_block(
-        self, w: Floats, diagonal: Floats, size: int, weights: Floats | None = None
+        self,
+        w: Floats,
+        diagonal: Floats,
+        size: int,
+        weights: Floats | None = None,
+        *,
+        precise: bool = False,
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return a dense block of the approximate Hessian at ``w``, for the weights that matter most.
 
-        ``diagonal`` is the result of `curvature`, and the diagonal of the block. Returns the indices of at
-        most ``size`` weights and the block, or None if it is not available.
+        ``diagonal`` is the result of `curvature`, and the diagonal of the block. It has less correlation than
+        the data suggest, unless ``precise``. Returns the indices of at most ``size`` weights and the block,
+        or None if it is not available.
         """
         return None
 

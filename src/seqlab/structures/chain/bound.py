@@ -266,7 +266,13 @@ class BoundChain(BoundStructure):
         return out
 
     def curvature_block(
-        self, w: Floats, diagonal: Floats, size: int, weights: Floats | None = None
+        self,
+        w: Floats,
+        diagonal: Floats,
+        size: int,
+        weights: Floats | None = None,
+        *,
+        precise: bool = False,
     ) -> tuple[Codes, Floats]:
         """Return a dense block of the Hessian at ``w``, of weights of labels and transitions."""
         from seqlab.structures.chain.curvature_block import largest_weights, sample_block
@@ -274,8 +280,8 @@ class BoundChain(BoundStructure):
         scales = self.squared_scales()
         importance = diagonal if scales is None else diagonal / np.maximum(scales, 1e-300)
         chosen = largest_weights(self.structure, importance, size)
-        sampled = sample_block(self.structure, self.X, w, weights, chosen, diagonal[chosen])
-        return chosen, sampled
+        arrays = w, weights, chosen, diagonal[chosen]
+        return chosen, sample_block(self.structure, self.X, *arrays, precise=precise)
 
     @cached_property
     def _label_blocks(self) -> LabelBlocks | None:

@@ -21,8 +21,8 @@ BLOCK_ENTRIES = 1 << 17
 # 1 need 20 bytes per entry during the warm start: the lower limit for them saves memory.
 MATRIX_DENSITY, MATRIX_DENSITY_OF_ONES = 0.25, 0.35
 MIN_MATRIX_COLUMNS = 8  # fewer columns are not worth a matrix product
-# With a smaller share of stored entries, outer products of rows are computed entry by entry: with 80 to 300
-# columns this took 0.05 times the time of a matrix product at a share of 0.03, and the same time at 0.25 to 0.4.
+# With a smaller share of stored entries, outer products of rows are computed entry by entry. With 80 to 300
+# columns this took 0.05 times the time of a matrix product at a share of 0.03, the same time at 0.25 to 0.4.
 MAX_LISTED = 0.25
 # Rows that are multiplied at a time, which stay in the cache.
 ROWS = 128

@@ -35,6 +35,8 @@ NUMBERS_PER_PART, MAX_NUMBERS = 200_000, 2_000_000
 # Share of the correlations that is removed: they come from a sample.
 SHRINKAGE = 0.02
 PRECISE_SHRINKAGE = 1e-12  # against rounding errors alone
+# Sampled steps per weight with which a block can be precise, unless the sample is all of the data.
+STEPS_PER_WEIGHT = 4
 
 
 def largest_weights(structure: ChainStructure, importance: Floats, size: int) -> Ints:
@@ -67,15 +69,17 @@ def sample_block(
     weights: Floats | None,
     chosen: Ints,
     diagonal: Floats,
+    *,
+    precise: bool = False,
 ) -> Floats:
     """Return the block of the chosen weights; ``diagonal`` is that of the Hessian, for these weights.
 
     The given diagonal is used for weights of labels. For transitions it is only an upper bound, so theirs
-    comes from the sample.
+    comes from the sample. Correlations are shrunk, unless ``precise`` and the sample is large enough.
     """
     covariances = np.zeros((chosen.size, chosen.size))
     layout = _layout(structure, chosen)
-    n_products, sampled = 0, 0.0
+    n_products, n_sampled, sampled = 0, 0, 0.0
     n_steps = min(max(MAX_PAIRS // structure.n_labels**2, MIN_STEPS), MAX_STEPS)
     for part in sample_parts(X, structure.n_labels, n_steps):
         sample = X[part]
@@ -91,6 +95,7 @@ def sample_block(
             rows.indptr, rows.indices, rows.data, some, *layout, covariances,
         )  # fmt: skip
         sampled += float(np.sum(some * sample.lengths))
+        n_sampled += sample.n_steps
         if n_products > MAX_PRODUCTS:
             break
     lengths = X.lengths.astype(np.float64)
@@ -99,7 +104,8 @@ def sample_block(
     first_transition = np.searchsorted(chosen, structure.slices["transitions"].start)
     is_known = np.arange(chosen.size) < first_transition
     variances = np.where(is_known | ~(variances > 0.0), diagonal, variances)
-    complete_block(covariances, variances)
+    is_large = n_sampled >= min(STEPS_PER_WEIGHT * chosen.size, X.n_steps)
+    complete_block(covariances, variances, precise=precise and is_large)
     return covariances
 
 

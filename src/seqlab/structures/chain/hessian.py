@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 # Scores, marginals and feature values that are held in memory at a time; longer sequences are not supported.
-NUMBERS_PER_PART, MAX_NUMBERS = 200_000, 5_000_000
+NUMBERS_PER_PART, MAX_NUMBERS = 20_000, 5_000_000
 
 
 def chain_hessian(
