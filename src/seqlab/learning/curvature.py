@@ -99,8 +99,9 @@ class LikelihoodCurvature:
         self._block: Preconditioner | None = None  # the last one with a block
         self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
-        self._is_precise = False  # whether blocks have all of their correlation
-        self._is_checked = False  # whether a point was about to be accepted
+        self._is_checked = (
+            False  # whether a point was about to be accepted: blocks are then precise
+        )
 
     def at_zero(self, zero: Floats) -> Preconditioner | None:
         """Return a preconditioner that makes a solver independent of the scale of features.
@@ -161,7 +162,6 @@ class LikelihoodCurvature:
         self._is_checked = True
         if not self.sparse:
             self.objective.term.afford_label_blocks(CHECK_SHARE * self._n_done)
-        self._is_precise = True
         diagonal = self._compute(w)
         if diagonal is None:
             return None
@@ -240,7 +240,7 @@ class LikelihoodCurvature:
         # The quadratic model of an L1 penalty needs a single block.
         if self.sparse:
             return None
-        model = self.objective.term.label_blocks(data, precise=self._is_precise)
+        model = self.objective.term.label_blocks(data, precise=self._is_checked)
         if model is None:
             return None
         penalty = diagonal - data
@@ -258,7 +258,7 @@ class LikelihoodCurvature:
     ) -> Preconditioner | None:
         """Return a block for the weights with the largest diagonal entries."""
         found = self.objective.term.curvature_block(
-            w, data, sparse=self.sparse, precise=self.sparse and self._is_precise
+            w, data, sparse=self.sparse, precise=self._is_checked
         )
         if found is None:
             return None
