@@ -16,6 +16,10 @@ covariances between steps (see `seqlab.structures.chain.hessian`); in long fits,
 random problems on which fits had ended too early, tight fits took 42 to 88 iterations instead of 140 to
 2,736.
 
+If columns are numbers that are almost collinear, the objective may be flat far from the optimum. So before a
+point is accepted, a block is computed without the shrinkage of correlations that is otherwise prudent, and
+with all weights if they are few: six of about 2,000 random fits had ended 0.1 to 0.4 % above the optimum.
+
 A decrement computed from the diagonal underestimates the distance from the optimum for the same reason. There
 the geometric mean of the diagonal and the curvature of the penalty is used: on 31 problems it was 0.3 to 20
 times the true distance, whereas the decrement from the diagonal was 0.06 to 10 times it, and the certain
