@@ -68,7 +68,7 @@ def test_a_model_whose_block_holds_all_weights_has_the_same_minimum(monkeypatch,
         model.update(w, w + step, slopes, slopes + 1.7 * matrix @ step + 0.1 * step)
     whole, parts = np.empty(12), np.empty(12)
     decrease = model.minimise(w, slopes, c1, whole)
-    monkeypatch.setattr(QuadraticModel, "_solve_whole", lambda *arguments: None)
+    monkeypatch.setattr(QuadraticModel, "_solve_whole", lambda *arguments, **options: None)
     assert model.minimise(w, slopes, c1, parts) == pytest.approx(decrease, rel=1e-8)
     np.testing.assert_allclose(whole, parts, rtol=1e-6, atol=1e-8)
 

@@ -88,6 +88,17 @@ def test_a_precise_block_is_not_shrunk(monkeypatch):
     np.testing.assert_array_equal(*sampled)
 
 
+def test_the_order_of_entries_does_not_matter(exact):
+    term, w = likelihood((4, 1, 6, 3), is_sparse=True)
+    diagonal, matrix = term.curvature(w), term.bound.X.matrix
+    _, block = term.bound.curvature_block(w, diagonal, 1000)
+    for a, b in zip(matrix.indptr, matrix.indptr[1:], strict=False):
+        matrix.indices[a:b] = matrix.indices[a:b][::-1].copy()
+        matrix.data[a:b] = matrix.data[a:b][::-1].copy()
+    _, unsorted = term.bound.curvature_block(w, diagonal, 1000)
+    np.testing.assert_allclose(unsorted, block, rtol=1e-12, atol=1e-14)
+
+
 def test_the_block_of_independent_steps_is_the_hessian(exact):
     term, w = likelihood((1,) * 12)
     chosen, block = term.bound.curvature_block(w, term.curvature(w), 8)

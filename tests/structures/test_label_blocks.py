@@ -77,7 +77,13 @@ def test_outer_products_of_sparse_and_of_dense_rows(density):
     rows = random.normal(size=(50, 9)) * (random.random((50, 9)) < density)
     steps, counts = np.array([3, 7, 8, 49]), np.array([1.0, 2.0, 0.5, 3.0])
     expected = (rows[steps].T * counts) @ rows[steps]
-    for matrix in (rows, sp.csr_matrix(rows)):
+    csr = sp.csr_matrix(rows)
+    reverse = [
+        np.arange(a, b)[::-1] for a, b in zip(csr.indptr, csr.indptr[1:], strict=False)
+    ]  # of each row
+    order = np.concatenate(reverse)
+    unsorted = sp.csr_matrix((csr.data[order], csr.indices[order], csr.indptr), shape=csr.shape)
+    for matrix in (rows, csr, unsorted):
         found = columns.outer_products(matrix, steps, counts)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 

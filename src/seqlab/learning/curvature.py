@@ -103,9 +103,8 @@ class LikelihoodCurvature:
         self._block: Preconditioner | None = None  # the last one with a block
         self._n_done = 0
         self._is_near = False  # whether the fit started near the optimum
-        self._is_checked = (
-            False  # whether a point was about to be accepted: blocks are then precise
-        )
+        # Whether a point was about to be accepted. Blocks are then precise.
+        self._is_checked = False
 
     def at_zero(self, zero: Floats) -> Preconditioner | None:
         """Return a preconditioner that makes a solver independent of the scale of features.

@@ -70,8 +70,8 @@ class DataTerm(Protocol):
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return some weights and their block of the Hessian at ``w``; None if it is not known.
 
-        ``diagonal`` is that of the Hessian, ``sparse`` whether there is an L1 penalty. It has less
-        correlation than the data suggest, and may be small, unless ``precise``.
+        ``diagonal`` is that of the Hessian, ``sparse`` whether there is an L1 penalty. The block has less
+        correlation than the data suggest, and may have few weights, unless ``precise``.
         """
         ...
 

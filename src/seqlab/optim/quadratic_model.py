@@ -32,7 +32,7 @@ from seqlab.optim._tile_kernels import (
     minimise_tiles,
     store_direction,
 )
-from seqlab.optim.block_terms import BlockTerms
+from seqlab.optim.block_terms import N_SWEEPS, BlockTerms
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
 from seqlab.utils.linalg import dot, matmul, multiply
@@ -52,9 +52,9 @@ MAX_CHANGED, FEW, PATIENCE = 0.02, 1000, 6
 # iterations. The decrease is then too small, and is exact with the second number. If other weights are not in
 # the block, more signs must be right for the Newton steps to converge.
 MAX_SOLVES, EXACT_SOLVES, NEWTON_SOLVES = 6, 2_000, 20
-# If all weights are in the block: sweeps of coordinate descent, which find most signs, before the search; the
-# share of the decrease at which it ends; and the factor of the decrease if it has ended before.
-N_SWEEPS, SEARCH_TOL, EARLY_END = 16, 0.01, 2.0
+# If all weights are in the block: the share of the decrease at which the search ends, unless the result must
+# be exact; and the factor of the decrease if it has ended before.
+SEARCH_TOL, EARLY_END = 0.01, 2.0
 # The scale of the preconditioner is a geometric mean of ``y'D^-1 y / s'y``, which makes steps short, and of
 # ``s'y / s'Ds``, which makes them long. With this exponent of the second, six data sets took 0.92 times as
 # many iterations to 0.1 % as with 0, and 0.98 times as many as with 0.5.
@@ -196,8 +196,7 @@ class QuadraticModel:
         block = self._block.indices
         in_block = (w[block] != 0.0) | (np.abs(gradient[block]) > c1[block])
         if block.size == w.size:
-            n_solves = EXACT_SOLVES if exact else MAX_SOLVES
-            found = self._solve_whole(w, gradient, c1, in_block, direction, n_solves)
+            found = self._solve_whole(w, gradient, c1, in_block, direction, exact=exact)
             if found is not None:
                 return found
         arrays = w, gradient, c1, active, in_block
@@ -327,7 +326,8 @@ class QuadraticModel:
         c1: Vector,
         is_active: NDArray[np.bool_],
         direction: Vector,
-        max_solves: int,
+        *,
+        exact: bool,
     ) -> float | None:
         """Minimise if all weights are in the block; return the decrease, or None if B is not definite.
 
@@ -342,7 +342,8 @@ class QuadraticModel:
             return None
         arrays = gradient, w, c1, 1.0, is_active
         descend_block(matrix, *arrays, N_SWEEPS, direction)
-        is_minimum = search_signs(matrix, *arrays, max_solves, SEARCH_TOL, direction)
+        max_solves, tol = (EXACT_SOLVES, 0.0) if exact else (MAX_SOLVES, SEARCH_TOL)
+        is_minimum = search_signs(matrix, *arrays, max_solves, tol, direction)
         quadratic = float(dot(direction, multiply(matrix, direction)))
         decrease = -(float(linear_change(w, gradient, c1, direction)) + 0.5 * quadratic)
         if not decrease >= 0.0:

@@ -361,8 +361,8 @@ class BoundStructure(ABC):
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return a dense block of the approximate Hessian at ``w``, for the weights that matter most.
 
-        ``diagonal`` is the result of `curvature`, and the diagonal of the block. It has less correlation than
-        the data suggest, unless ``precise``. Returns the indices of at most ``size`` weights and the block,
+        ``diagonal`` is the result of `curvature`. The block has less correlation than the data suggest,
+        unless ``precise``. Returns the indices of at most ``size`` weights and the block,
         or None if it is not available.
         """
         return None

@@ -139,7 +139,7 @@ def outer_products(matrix: Any, steps: NDArray[np.int64], counts: Floats) -> Flo
         listed = np.zeros((n_features, n_features))
         entries = matrix.indptr, matrix.indices, matrix.data
         kernels.add_row_products(*entries, steps, counts, listed)
-        return listed + np.tril(listed, -1).T
+        return join_halves(listed)
     n_missing = -n_features % WIDTH_MULTIPLE
     out = np.zeros((n_features, n_features + n_missing))
     ones = np.ones(n_features)
@@ -151,6 +151,13 @@ def outer_products(matrix: Any, steps: NDArray[np.int64], counts: Floats) -> Flo
         with np.errstate(over="ignore"):
             add_transposed_product(x, np.arange(x.shape[0]), x.shape[0], counted, ones, out)
     return np.ascontiguousarray(out[:, :n_features])
+
+
+def join_halves(sums: Floats) -> Floats:
+    """Return a symmetric matrix, given sums for each pair of entries, in either half, and the diagonal."""
+    joined: Floats = sums + sums.T
+    np.fill_diagonal(joined, np.diag(sums))
+    return joined
 
 
 def _median_sizes(rows: sp.csr_matrix) -> Floats:

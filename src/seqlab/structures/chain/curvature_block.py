@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.structures.chain._kernels.step_covariances import add_covariances, copy_lower_half
+from seqlab.structures.chain._kernels.step_covariances import add_covariances
+from seqlab.structures.chain.columns import join_halves
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def sample_block(
         n_sampled += sample.n_steps
         if n_products > MAX_PRODUCTS:
             break
+    covariances = join_halves(covariances)
     lengths = X.lengths.astype(np.float64)
     total = float(lengths.sum() if weights is None else np.sum(lengths * weights))
     variances = np.diag(covariances).copy() * (total / max(sampled, 1e-300))
@@ -145,7 +147,7 @@ def sample_parts(
 
 
 def complete_block(block: Floats, variances: Floats, *, precise: bool = False) -> None:
-    """Turn the lower half of covariances, in place, into a block with these variances.
+    """Turn covariances, in place, into a block with these variances.
 
     Correlations are shrunk, because they come from a sample, unless ``precise``.
     """
@@ -153,7 +155,6 @@ def complete_block(block: Floats, variances: Floats, *, precise: bool = False) -
     roots = np.sqrt(np.maximum(np.diag(block), 0.0))
     roots[roots == 0.0] = np.inf  # not in the sample: not correlated
     np.fill_diagonal(block, 0.0)
-    copy_lower_half(block)
     for factors in (1.0 / roots, np.sqrt((1.0 - shrinkage) * variances)):
         block *= factors[:, None]
         block *= factors

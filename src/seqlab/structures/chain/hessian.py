@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Scores, marginals and feature values that are held in memory at a time; longer sequences are not supported.
+# Scores, marginals and feature values that are held in memory at a time, after which it is known whether the
+# whole would take too long; longer sequences than the second number says are not supported.
 NUMBERS_PER_PART, MAX_NUMBERS = 20_000, 5_000_000
 
 

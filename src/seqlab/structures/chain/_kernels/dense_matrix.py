@@ -46,9 +46,9 @@ def list_entries(matrix, first, last, indptr, indices, data):
 
 @njit(nogil=True, cache=True)
 def add_row_products(indptr, indices, data, rows, counts, out):
-    """Add the outer products of rows of a CSR matrix with sorted indices, times their counts.
+    """Add the outer products of rows of a CSR matrix, times their counts.
 
-    Only the lower half of ``out`` is filled.
+    A product of two entries of a row is added once, in the lower half of ``out`` if indices are sorted.
     """
     for r in range(rows.size):
         first, last = indptr[rows[r]], indptr[rows[r] + 1]

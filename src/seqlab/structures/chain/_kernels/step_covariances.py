@@ -37,7 +37,7 @@ def add_covariances(
     rank_of_transition: Ints,
     out: Floats,
 ) -> int:
-    """Add the covariances of the features of some weights at each step to the lower half of ``out``.
+    """Add the covariances of the features of some weights at each step to ``out``, once for each pair.
 
     ``factors`` are exponentials of the scores of label pairs, of each step or of all of them. The weights of
     feature ``f`` are ``starts[f]:starts[f + 1]``; ``labels`` are their labels, ``rank_of_state`` their rows
@@ -130,7 +130,6 @@ def add_covariances(
                         rank[n], label[n] = rank_of_transition[a, b], b
                         value[n], mean[n] = 1.0, pair[a, b] / total
                         n += 1
-            # Entries of a row of X and transitions are in the order of the weights, so ranks increase.
             for i in range(n):
                 row, factor, own = out[rank[i]], weights[k] * mean[i], label[i]
                 for j in range(min(i, n_states)):
@@ -142,11 +141,3 @@ def add_covariances(
                 row[rank[i]] += factor * (value[i] - mean[i])
             n_products += n * (n + 1) // 2
     return n_products
-
-
-@njit(nogil=True, cache=True)
-def copy_lower_half(matrix: Floats) -> None:
-    """Make a matrix symmetric, given its lower half; in place, to save memory."""
-    for i in range(matrix.shape[0]):
-        for j in range(i):
-            matrix[j, i] = matrix[i, j]
