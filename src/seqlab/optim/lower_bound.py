@@ -21,6 +21,7 @@ which L-BFGS computes anyway.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dgesv
 
 from seqlab.optim.state import Vector
 from seqlab.utils.linalg import dot
@@ -112,35 +113,40 @@ def maximise_on_simplex(linear: Vector, matrix: Vector, start: Vector) -> Vector
     ``matrix`` is positive semidefinite and has a few dozen rows; ``start`` is feasible. The result is always
     feasible, and the maximum unless it takes more than `MAX_CHANGES` sets.
     """
+    n = linear.size
+    # The conditions of the maximum on a set of points: equal slopes, and a sum of 1.
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = matrix
+    system[n, n] = 0.0
+    diagonal = np.einsum("ii->i", system)[:n]
+    ridge = RIDGE * float(diagonal.sum())
+    diagonal += ridge
+    right = np.append(linear, 1.0)
     x = start.copy()
-    ridge = RIDGE * float(np.trace(matrix))
     for _ in range(MAX_CHANGES):
         slope = linear - matrix @ x
-        support = x > 0.0
         level = float(x @ slope)  # the common slope of the support at the maximum
-        best = int(np.argmax(slope))
+        best = int(slope.argmax())
         if not np.isfinite(level) or slope[best] - level <= 1e-9 * abs(level) + ridge:
             break
+        support = x > 0.0
         support[best] = True
         while True:
-            chosen = np.flatnonzero(support)
-            n = chosen.size
-            system = np.ones((n + 1, n + 1))
-            system[:n, :n] = matrix[np.ix_(chosen, chosen)]
-            system[np.diag_indices(n)] += ridge
-            system[n, n] = 0.0
-            try:
-                target = np.linalg.solve(system, np.append(linear[chosen], 1.0))[:n]
-            except np.linalg.LinAlgError:
+            chosen = support.nonzero()[0]
+            rows = np.append(chosen, n)
+            # `numpy.linalg.solve` takes twice as long for so small a system.
+            _, _, solution, failed = dgesv(system[rows][:, rows], right[rows])
+            if failed:
                 return x
-            if (target >= 0.0).all():
+            target = solution[:-1]
+            current = x[chosen]
+            falling = (target < 0.0).nonzero()[0]
+            if falling.size == 0:
                 x[chosen] = target
                 break
             # Move until the first weight is zero, and remove it.
-            current = x[chosen]
-            falling = np.flatnonzero(target < 0.0)
             shares = current[falling] / (current[falling] - target[falling])
-            first = int(np.argmin(shares))
+            first = int(shares.argmin())
             x[chosen] = np.maximum(current + shares[first] * (target - current), 0.0)
             x[chosen[falling[first]]] = 0.0
             support[chosen[falling[first]]] = False
