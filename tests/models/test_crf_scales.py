@@ -83,6 +83,20 @@ def test_centred_shares_are_those_of_the_centred_columns():
         np.testing.assert_allclose(centred_shares(given), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("value", [0.37, 37.42, 1.7e9, -1e-5])
+def test_rounding_errors_do_not_make_a_constant_column_an_offset(value):
+    column = np.full((20_000, 1), value)
+    for given in (column, sp.csr_matrix(column)):
+        assert centred_shares(given) == 1.0
+
+
+def test_a_constant_column_does_not_prevent_convergence():
+    """Regression test: with thousands of steps, only a certified bound counted, and there was none."""
+    X, y = gaussian_data(1000, n_features=6)
+    X = append(X, np.full(sum(map(len, X)), 0.37))
+    assert LinearChainCRF(class_weight="balanced", max_iter=100).fit(X, y).converged_
+
+
 @pytest.mark.parametrize("options", [{"solver": "lbfgs"}, {"solver": "owlqn"}, {"c1": 0.1}])
 def test_every_solver_is_independent_of_the_scale(options):
     X, y = gaussian_data()

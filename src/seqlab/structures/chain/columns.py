@@ -123,11 +123,29 @@ def centred_shares(matrix: Any) -> Floats:
 
     Small for a column with a large offset, such as a year. 1 for an empty or constant column.
     """
-    n_rows = matrix.shape[0]
-    sums = np.asarray(matrix.sum(axis=0), dtype=np.float64).ravel()
-    squares = sum_squares(matrix, np.ones(n_rows))
+    n_rows, n_columns = matrix.shape
+    if n_rows == 0:
+        return np.ones(n_columns)
+    first = matrix[:1].toarray().ravel() if sp.issparse(matrix) else matrix[0]
+    sums, squares, centred = np.zeros((3, n_columns))
+    # Sums of differences from the first value: those of a constant column are exactly zero.
     with np.errstate(over="ignore", invalid="ignore"):
-        shares = 1.0 - sums / np.maximum(squares, np.finfo(np.float64).tiny) * (sums / n_rows)
+        if sp.issparse(matrix):
+            columns, values = matrix.indices[: matrix.nnz], matrix.data[: matrix.nnz]
+            is_full = np.bincount(columns, minlength=n_columns) == n_rows
+            differences = values - np.where(is_full, first, 0.0)[columns]
+            squares += np.bincount(columns, values**2, n_columns)
+            sums += np.bincount(columns, differences, n_columns)
+            centred += np.bincount(columns, differences**2, n_columns)
+        else:
+            step = max(1, BLOCK_ENTRIES // (8 * max(n_columns, 1)))
+            for begin in range(0, n_rows, step):
+                rows = matrix[begin : begin + step]
+                differences = rows - first
+                squares += (rows * rows).sum(axis=0)
+                sums += differences.sum(axis=0)
+                centred += (differences * differences).sum(axis=0)
+        shares = (centred - sums * (sums / n_rows)) / np.maximum(squares, np.finfo(np.float64).tiny)
     is_known = np.isfinite(shares) & (shares > MIN_CENTRED_SHARE)
     return np.where(is_known, np.minimum(shares, 1.0), 1.0)
 
