@@ -19,7 +19,7 @@ def count_down(n=100, converged_at=None):
 
 def test_time_limit_stops_after_the_current_iteration(monkeypatch):
     times = iter(range(1000))
-    monkeypatch.setattr("seqlab.learning.monitor.time.perf_counter", lambda: float(next(times)))
+    monkeypatch.setattr("seqlab.learning.monitor.training_time", lambda: float(next(times)))
     result = run_fit(count_down(), title="Model", max_iter=50, max_seconds=3.0, can_warn=False)
     assert result.stop_reason == "max_seconds"
     assert result.history["seconds"] == [1.0, 2.0, 3.0]
@@ -33,7 +33,7 @@ def test_time_limit_stops_after_the_current_iteration(monkeypatch):
 
 def test_time_limit_never_stops_at_the_starting_point(monkeypatch):
     times = iter(range(0, 100_000, 100))
-    monkeypatch.setattr("seqlab.learning.monitor.time.perf_counter", lambda: float(next(times)))
+    monkeypatch.setattr("seqlab.learning.monitor.training_time", lambda: float(next(times)))
     result = run_fit(count_down(), title="Model", max_iter=50, max_seconds=1.0, first_iteration=0)
     assert result.n_iter == 1
     with pytest.warns(ConvergenceWarning, match="after 1 iteration and"):

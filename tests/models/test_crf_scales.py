@@ -97,6 +97,30 @@ def test_a_constant_column_does_not_prevent_convergence():
     assert LinearChainCRF(class_weight="balanced", max_iter=100).fit(X, y).converged_
 
 
+@pytest.mark.parametrize("seed", [20, 21, 22, 23])
+@pytest.mark.parametrize("options", [{"c2": 1.0}, {"c2": 0.1}, {"c2": 100.0}, {"c1": 1.0}])
+def test_a_number_for_a_missing_value_does_not_hide_the_distance_from_the_optimum(options, seed):
+    """Regression test: up to 28 % above the optimum, and reported as converged."""
+    random = np.random.default_rng(seed)
+    y = random.integers(4, size=(60, 6))
+    X = 1.5 * random.normal(size=(4, 8))[y] + random.normal(size=(60, 6, 8))
+    X[random.integers(60), random.integers(6), 0] = 999_999.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LinearChainCRF(tol=1e-3, **options).fit(X, y)
+        tight = LinearChainCRF(tol=1e-8, max_iter=5000, **options).fit(X, y)
+    if model.converged_:
+        assert model.objective_ <= 1.001 * tight.objective_
+
+
+def test_a_warning_names_columns_if_all_are_of_a_large_scale():
+    X, y = gaussian_data()
+    with pytest.warns(
+        ConvergenceWarning, match=r"feature \d+ has values up to .*: scale them, or raise"
+    ):
+        LinearChainCRF(max_iter=3).fit([1e6 * x for x in X], y)
+
+
 @pytest.mark.parametrize("options", [{"solver": "lbfgs"}, {"solver": "owlqn"}, {"c1": 0.1}])
 def test_every_solver_is_independent_of_the_scale(options):
     X, y = gaussian_data()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import pytest
 from numba import njit
@@ -10,6 +11,7 @@ from numba.core.errors import TypingError
 from numba.core.event import Listener, install_listener
 
 from seqlab.simd import builder  # noqa: F401  (registers the listener)
+from seqlab.utils.training_clock import training_time
 
 
 class Recorder(Listener):
@@ -56,3 +58,16 @@ def test_collector_is_enabled_after_an_error():
     with pytest.raises(TypingError):
         broken(1)
     assert gc.isenabled()
+
+
+def test_training_time_leaves_compilation_out():
+    @njit
+    def compiled(x):
+        return x + 1
+
+    began, training_began = time.perf_counter(), training_time()
+    compiled(1)
+    seconds, training_seconds = time.perf_counter() - began, training_time() - training_began
+    assert 0.0 <= training_seconds < 0.5 * seconds
+    time.sleep(0.01)
+    assert training_time() - training_began >= training_seconds + 0.01

@@ -41,7 +41,7 @@ already contain features (crfsuite, jsonl, svmlight) need no template.
   [bold]seqlab train train.txt -o chunk.seqlab -t chunk.tpl --dev dev.txt[/bold]
   [bold]seqlab train train.conllu -o pos.seqlab -l upos -m perceptron -p max_iter=5[/bold]
 
-Too slow? [bold]-p tol=0.01[/bold] is usually just as accurate; [bold]-p max_seconds=60[/bold] is a limit.
+Too slow? [bold]-p tol=0.01[/bold] is often nearly as accurate; [bold]-p max_seconds=60[/bold] is a limit.
 With [bold]--dev[/bold], training stops when the model no longer improves on that file.
 
 Ctrl-C stops training: the current model is saved as OUTPUT.interrupted, and OUTPUT is not changed.

@@ -118,6 +118,7 @@ class Place(NamedTuple):
 def _flatten(y: Any, place: Place, stacked: bool) -> Any:
     """Check every length against X; return all labels in one flat list or 1-D array."""
     name, offsets = place
+    name_of_x = name.replace("y", "X", 1)
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
     if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # such as a pandas Series
         y = np.asarray(y)
@@ -129,17 +130,19 @@ def _flatten(y: Any, place: Place, stacked: bool) -> Any:
         y = y.ravel()
     if stacked and not _is_list_of_sequences(y):
         if len(y) != n_steps:
-            raise InputError(f"X has {n_steps} steps but {name} has {len(y)} labels")
+            raise InputError(f"{name_of_x} has {n_steps} steps but {name} has {len(y)} labels")
         return y if _is_plain_array(y) else list(y)
     if len(y) != n_sequences:
         hint = f" ({name} must be a list with one list of labels per sequence)"
         hint = hint if n_steps == len(y) else ""
-        raise InputError(f"X has {n_sequences} sequences but {name} has {len(y)}{hint}")
+        raise InputError(f"{name_of_x} has {n_sequences} sequences but {name} has {len(y)}{hint}")
     for i, (labels, length) in enumerate(zip(y, np.diff(offsets).tolist(), strict=True)):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
             raise InputError(f"{name}[{i}] must be a sequence of labels, got {labels!r}")
         if len(labels) != length:
-            raise InputError(f"X[{i}] has {length} steps but {name}[{i}] has {len(labels)} labels")
+            raise InputError(
+                f"{name_of_x}[{i}] has {length} steps but {name}[{i}] has {len(labels)} labels"
+            )
     if n_sequences and all(_is_plain_array(labels) for labels in y):
         text = {labels.dtype.kind in "US" for labels in y if len(labels)}
         if len(text) > 1:

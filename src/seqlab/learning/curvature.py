@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from seqlab.learning.likelihood import PenalisedObjective
 from seqlab.optim import BlockPreconditioner, Preconditioner
+from seqlab.structures import SquareShares
 from seqlab.utils.linalg import dot
 
 Floats = NDArray[np.float64]
@@ -293,10 +294,12 @@ class LikelihoodCurvature:
 
         The part of outliers and of the offset of a column in the diagonal is removed: next to a few rows of
         values of 1e6, or to the mean of a time stamp, the gradient of everything else would count as
-        negligible, although the objective is far from its optimum.
+        negligible, although the objective is far from its optimum. So would the gradient of a column in
+        which a missing value is 999999, if its scale were that of the outlier.
         """
         least = np.sqrt(np.maximum(self._penalty, MIN_SLOW_CURVATURE * self._unit))
-        least = least * np.sqrt(np.maximum(self._squares / np.median(self._squares), 1.0))
+        squares = self._squares * self._square_shares.without_outliers
+        least = least * np.sqrt(np.maximum(squares / np.median(squares), 1.0))
         slow = diagonal * self._shares
         self.slow = np.sqrt(slow, out=slow)
         self.slow *= least
@@ -312,9 +315,14 @@ class LikelihoodCurvature:
         return bool(np.min(self._shares, initial=1.0) >= MIN_RELIABLE_SHARE)
 
     @cached_property
-    def _shares(self) -> Floats | float:
-        shares = self.objective.term.typical_shares() if not self.is_even else None
-        return 1.0 if shares is None else np.maximum(shares, MIN_SHARE)
+    def _shares(self) -> Floats:
+        shares = self._square_shares
+        return np.maximum(shares.without_outliers * shares.without_offset, MIN_SHARE)
+
+    @cached_property
+    def _square_shares(self) -> SquareShares:
+        found = None if self.is_even else self.objective.term.square_shares()
+        return SquareShares(np.ones(1), np.ones(1)) if found is None else found
 
 
 def _fit_length(scales: Floats, diagonal: Floats, gradient: Floats) -> Floats:

@@ -72,6 +72,8 @@ class FitResult:
         Why the driver stopped the fit, if it did: "max_seconds", "callback" or "early stopping".
     interrupt : KeyboardInterrupt or None
         Raised again by `conclude`, after the model has stored the state.
+    advice : str
+        The likely cause and what to do about it, for the warning; '' if it is not known.
     hint : str
         Text appended to the warning.
     """
@@ -86,6 +88,7 @@ class FitResult:
     early_stopping: EarlyStopping | None = None
     stop_reason: str = ""
     interrupt: KeyboardInterrupt | None = None
+    advice: str = ""
     hint: str = ""
 
     def report_to(self, estimator: Any) -> None:
@@ -124,7 +127,7 @@ class FitResult:
             seconds = self.history["seconds"][-1]
             return (
                 f"{self.title} stopped after {self._count()} and {seconds:.3g} seconds, because "
-                f"max_seconds was reached; raise max_seconds or tol{self.hint}"
+                f"max_seconds was reached; {self._advise('raise max_seconds or tol')}{self.hint}"
             )
         wanted = self.stop_reason != "" or self.early_stopping is not None
         if self.state.converged or not self.can_warn or (wanted and not self.state.message):
@@ -133,12 +136,17 @@ class FitResult:
         detail = "" if norm is None else f" (gradient norm {norm:.3g})"
         if self.state.message:
             reason = f"stopped after {self._count()}: {self.state.message}{detail}"
+            advice = f"; {self.advice}" if self.advice else ""
         else:
             reason = (
-                f"stopped after max_iter={self.max_iter} {self.unit} before reaching tol{detail}; "
-                "raise max_iter or tol"
+                f"stopped after max_iter={self.max_iter} {self.unit} before reaching tol{detail}"
             )
-        return f"{self.title} {reason}{self.hint}"
+            advice = f"; {self._advise('raise max_iter or tol')}"
+        return f"{self.title} {reason}{advice}{self.hint}"
+
+    def _advise(self, otherwise: str) -> str:
+        """Return what to do, with the best advice first."""
+        return f"{self.advice}, or {otherwise}" if self.advice else otherwise
 
 
 def run_fit(
@@ -182,7 +190,7 @@ def run_fit(
     early_stopping : EarlyStopping, optional
         Scores every iteration on held-out data; the best iteration is the result.
     began : float, optional
-        When the fit began, by `time.perf_counter`; by default now. The time limit counts from there.
+        When the fit began, by `training_time`; by default now. The time limit counts from there.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NumericalError
 from seqlab.learning._kernels import penalised_sum
-from seqlab.structures import BoundStructure, LabelCurvature, PartialLabels
+from seqlab.structures import BoundStructure, LabelCurvature, PartialLabels, SquareShares
 from seqlab.utils.threads import run_chunks
 
 Floats = NDArray[np.float64]
@@ -108,8 +108,8 @@ class DataTerm(Protocol):
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
         ...
 
-    def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
+    def square_shares(self) -> SquareShares | None:
+        """Return the shares of the squares of features that are not due to outliers, or to an offset."""
         ...
 
 
@@ -230,9 +230,9 @@ class Likelihood:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
         return self.bound.squared_scales()
 
-    def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
-        return self.bound.typical_shares()
+    def square_shares(self) -> SquareShares | None:
+        """Return the shares of the squares of features that are not due to outliers, or to an offset."""
+        return self.bound.square_shares()
 
     def value_at_zero(self, samples: NDArray[np.int64] | None = None) -> float:
         """Return the value at zero weights, for some samples if given, without a pass over the data."""

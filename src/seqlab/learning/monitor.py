@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from types import TracebackType
 from typing import IO, Any, cast
 
 from seqlab.utils.streams import UnfailingStream
+from seqlab.utils.training_clock import training_time
 
 
 class Monitor:
@@ -33,7 +33,7 @@ class Monitor:
     tol : float, default=1e-4
         Relative gap at which the fit will stop. Only the estimated progress depends on it.
     began : float, optional
-        When the fit began, by `time.perf_counter`, if it has done something before its first iteration.
+        When the fit began, by `training_time`, if it has done something before its first iteration.
 
     Attributes
     ----------
@@ -68,13 +68,13 @@ class Monitor:
         self.progress = 0.0
         self._first_gap = 0.0
         self._given_start = began
-        self._began = time.perf_counter() if began is None else began
+        self._began = training_time() if began is None else began
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Monitor:
         if self._given_start is None:
-            self._began = time.perf_counter()
+            self._began = training_time()
         if self.verbose:
             self._bar = _make_bar()
             self._bar.start()
@@ -97,7 +97,7 @@ class Monitor:
         """Add one iteration to the history and update the progress bar."""
         self.history["iteration"].append(iteration)
         self.history["objective"].append(float(objective))
-        self.history["seconds"].append(time.perf_counter() - self._began)
+        self.history["seconds"].append(training_time() - self._began)
         for name, value in values.items():
             self.history.setdefault(name, []).append(float(value))
         self._advance(iteration, objective, values.get("gap", math.inf))

@@ -101,9 +101,9 @@ class PseudoLikelihood:
     def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
         """Do nothing: no direction is known in which the term is constant."""
 
-    def typical_shares(self) -> Floats | None:
+    def square_shares(self) -> None:
         """Return None: outliers are not treated separately."""
-        return None
+        return
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if not known."""

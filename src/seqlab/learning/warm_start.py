@@ -9,7 +9,6 @@ ten or twenty passes.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -20,6 +19,7 @@ from seqlab.learning.likelihood import Likelihood, PenalisedObjective
 from seqlab.optim import FitState, Preconditioner
 from seqlab.structures.stochastic_support import StochasticPasses, StochasticSupport
 from seqlab.utils.linalg import dot
+from seqlab.utils.training_clock import training_time
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class WarmStart:
 
         The order of the sequences is random with a fixed seed: the same data give the same weights.
         """
-        random, began = np.random.default_rng(0), time.perf_counter()
+        random, began = np.random.default_rng(0), training_time()
         n_samples = len(self.term.bound.X)
         passes = self._choose_rate(random.permutation(n_samples)[:N_SAMPLE])
         before = math.inf
@@ -108,7 +108,7 @@ class WarmStart:
                 return None
             if n_done >= MIN_PASSES and running_loss > MAX_RATIO * before:
                 break
-            if time.perf_counter() - began >= self._max_seconds:
+            if training_time() - began >= self._max_seconds:
                 break
             before = running_loss
         return mean

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -35,6 +34,7 @@ from seqlab.models.base import EARLY_STOPPING_CONSTRAINTS, LIMIT_CONSTRAINTS
 from seqlab.models.chain_labeler import ChainLabeler, DistributionMixin
 from seqlab.structures import BeamOptions, RowScores
 from seqlab.structures.chain import ChainStructure, chain_scores
+from seqlab.utils.training_clock import training_time
 
 # Limit of the absolute value of a leaf, before the learning rate. It matters if the curvature of a leaf is
 # almost zero: a rare label that the model already excludes.
@@ -244,7 +244,7 @@ class BoostedCRF(DistributionMixin, ChainLabeler):
     def _learn(self, data: TrainingData) -> FitResult:
         if self.order == 0 and self.beam_width is not None:
             raise InputError("a model of order 0 has no beam: set beam_width=None or order=1")
-        began = time.perf_counter()
+        began = training_time()
         structure = ChainStructure.without_weights(data.X.n_features, data.n_labels)
         bound = structure.bind(data.X, n_jobs=self.n_jobs)
         newton = self.leaf_values == "newton"

@@ -39,7 +39,7 @@ WORK_OF_TOL = 2_000_000
 # then the cost of a pair grows with the number of pairs.
 MIN_MEMORY, MAX_MEMORY = {False: 5, True: 8}, {False: 30, True: 20}
 WORK_PER_PAIR = 400
-# A warning names a few of the features whose scale is larger than that of the median feature by this factor.
+# A warning names a few of the features whose scale is larger than the usual one by this factor.
 MAX_SCALE_RATIO = 50.0
 MAX_NAMED = 3
 
@@ -60,8 +60,8 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
     solver : {"auto", "lbfgs", "proximal", "owlqn"}, default="auto"
         "lbfgs" is for ``c1 = 0``; "proximal" (a proximal quasi-Newton method) and the slower "owlqn" are for
         ``c1 > 0``. "auto" chooses "lbfgs" or "proximal". On large data "auto" begins with a few stochastic
-        passes. All solvers are preconditioned with an approximate Hessian, so that the scale of the features
-        does not matter.
+        passes. All solvers are preconditioned with an approximate Hessian, so that the scale of a whole
+        feature does not matter for convergence. Single values far from all others do: clip them.
     max_iter : int, default=1000
         Maximum number of iterations.
     tol : float or None, default=None
@@ -99,17 +99,18 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         labels more often. "balanced" means ``n_steps / (n_labels * count)``. See Notes.
     max_seconds : float or None, default=None
         Training stops after the iteration in which this time is exceeded, with a warning and
-        ``converged_ = False``. The conversion of X is not counted.
+        ``converged_ = False``. The conversion of X and the compilation of kernels are not counted.
     validation_fraction : float or None, default=None
         Proportion of the sequences that is held out for early stopping: training stops if their token
         accuracy has not improved for ``n_iter_no_change`` iterations, and the weights of the best iteration
         are kept. It makes sense with a weak penalty; with a penalty chosen by cross-validation, training to
-        the optimum on all sequences is usually as accurate. `fit` also accepts held-out sequences.
+        the optimum on all sequences is usually as accurate. Not used if `fit` is given held-out sequences.
     n_iter_no_change : int, default=10
         With early stopping: number of iterations without improvement after which training stops.
     callback : callable or None, default=None
         Called before the first and after every iteration with a `seqlab.learning.FitProgress`, which has
-        ``iteration``, ``objective``, ``seconds`` and ``info``; training stops if it returns True.
+        ``iteration``, ``objective``, ``seconds`` and ``info``; training stops if it returns True, after
+        the first iteration at the earliest.
         `seqlab.save` leaves it out.
     random_state : int, RandomState or None, default=None
         Chooses the sequences to hold out.
@@ -295,7 +296,7 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         )
         self.objective_ = result.state.objective
         if not self.converged_:
-            result.hint = _scale_hint(bound.X)
+            result.advice = _scale_advice(bound.X)
         return result
 
     def _solve(
@@ -359,11 +360,15 @@ def _penalised(structure: chain.ChainStructure, boundary: bool | str) -> NDArray
     return counted
 
 
-def _scale_hint(X: Sequences) -> str:
-    """Return a hint that names features of much larger scale than the others, or with outliers, else ''."""
+def _scale_advice(X: Sequences) -> str:
+    """Return which features to scale or clip, because their scale is large or they have outliers; else ''.
+
+    The scale is compared with that of the median feature, or with 1 if that is less.
+    """
     squares, shares = chain.ChainFeatures(X).mean_squares, chain.typical_shares(X.matrix)
     has_outliers = shares < 1.0 / MAX_SCALE_RATIO
-    named = np.flatnonzero((squares > MAX_SCALE_RATIO**2 * np.median(squares)) | has_outliers)
+    usual = min(float(np.median(squares)), 1.0)
+    named = np.flatnonzero((squares > MAX_SCALE_RATIO**2 * usual) | has_outliers)
     if named.size == 0:
         return ""
     facts = []
@@ -372,4 +377,4 @@ def _scale_hint(X: Sequences) -> str:
         largest = np.abs(X.matrix[:, feature]).max()
         facts.append(f"{name} has values up to {largest:.3g}")
     advice = "clip" if has_outliers[named].any() else "scale"
-    return f"; {', '.join(facts)}: {advice} {'it' if named.size == 1 else 'them'}"
+    return f"{', '.join(facts)}: {advice} {'it' if named.size == 1 else 'them'}"

@@ -263,5 +263,5 @@ class StoppingRule:
         certified = state.info["bound"] <= 1e-6 * abs(state.objective)
         state.converged = stationary or flat or certified
         if not state.converged:
-            state.message = "no step along the gradient decreases the objective"
+            state.message = "rounding errors do not allow a lower objective"
         return state

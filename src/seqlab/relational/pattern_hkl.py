@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
@@ -32,6 +31,7 @@ from seqlab.relational.patterns import (
 from seqlab.relational.patterns.language import MAX_VARIABLES
 from seqlab.relational.patterns.mining import minimum_count, search_patterns
 from seqlab.relational.trees.atom_vectorizer import AtomVectorizer, first_columns
+from seqlab.utils.training_clock import training_time
 
 # Larger distances than any sequence is long.
 MAX_OFFSET = 2**31
@@ -177,7 +177,7 @@ objective_, n_iter_, converged_, history_
         return self
 
     def _learn(self, data: TrainingData) -> FitResult:
-        began = time.perf_counter()
+        began = training_time()
         window = check_window(self.window)
         symbols = self._symbols(data.X.matrix, data.X.offsets, [])
         language = PatternLanguage(

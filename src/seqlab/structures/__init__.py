@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from seqlab.structures.pair_sums import PairSums, RowScores
     from seqlab.structures.protocol import BoundStructure, Structure
     from seqlab.structures.sources import FunctionSource, KernelSource, ScoreSource
-    from seqlab.structures.values import BeamOptions, LabelCurvature
+    from seqlab.structures.values import BeamOptions, LabelCurvature, SquareShares
 
 __getattr__, __dir__ = import_on_use(
     __name__,
@@ -19,7 +19,7 @@ __getattr__, __dir__ = import_on_use(
         "pair_sums": ("PairSums", "RowScores"),
         "protocol": ("BoundStructure", "Structure"),
         "sources": ("FunctionSource", "KernelSource", "ScoreSource"),
-        "values": ("BeamOptions", "LabelCurvature"),
+        "values": ("BeamOptions", "LabelCurvature", "SquareShares"),
     },
 )
 
@@ -34,6 +34,7 @@ __all__ = [
     "PartialLabels",
     "RowScores",
     "ScoreSource",
+    "SquareShares",
     "Structure",
     "hamming_loss",
     "miss_costs",

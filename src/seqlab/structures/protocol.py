@@ -46,6 +46,7 @@ from seqlab.structures.values import (
     ExpectedFeatures,
     LabelCurvature,
     PairMarginals,
+    SquareShares,
 )
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -395,8 +396,8 @@ class BoundStructure(ABC):
         """
         return None
 
-    def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature not due to outliers or an offset.
+    def square_shares(self) -> SquareShares | None:
+        """Return the shares of the squares of features that are not due to outliers, or to an offset.
 
         None if all shares are 1, or if they are not known.
         """

@@ -36,6 +36,13 @@ class BeamOptions(NamedTuple):
     keep_gold: bool = True  # whether the gold label is kept too, besides ``width`` others
 
 
+class SquareShares(NamedTuple):
+    """Shares of the squares of the feature of each weight."""
+
+    without_outliers: Floats  # what remains if outliers are clipped
+    without_offset: Floats  # what remains if the mean of the column is subtracted
+
+
 class LabelCurvature(NamedTuple):
     """Blocks of a Hessian, one for each label, and directions that run through several blocks.
 

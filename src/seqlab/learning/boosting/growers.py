@@ -8,7 +8,6 @@ needs only the methods of `TreeGrower`.
 from __future__ import annotations
 
 import math
-import time
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from seqlab.learning.boosting._kernels.grow import MIN_GAIN
 from seqlab.learning.boosting._kernels.label_trees import add_leaves, grow_trees
 from seqlab.learning.boosting.binned import BinnedRows
+from seqlab.utils.training_clock import training_time
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -114,7 +114,7 @@ class FeatureTreeGrower:
     min_gain : float
         Gain that a split needs.
     deadline : float, default=inf
-        Time, by `time.perf_counter`, after which trees are single leaves: the caller stops after the round.
+        Time, by `training_time`, after which trees are single leaves: the caller stops after the round.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class FeatureTreeGrower:
 
     def is_late(self) -> bool:
         """Return whether the deadline is over."""
-        return time.perf_counter() >= self.deadline
+        return training_time() >= self.deadline
 
     @property
     def arguments(self) -> Any:

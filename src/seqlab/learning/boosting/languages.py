@@ -8,7 +8,6 @@ has a state, which changes along the branches of the tree. Growth, statistics an
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +25,7 @@ from seqlab.learning.boosting._kernels.nodes import (
 from seqlab.learning.boosting._kernels.splits import COLUMNS, LEAF
 from seqlab.learning.boosting.growers import GrownTrees
 from seqlab.utils.signals import check_signals
+from seqlab.utils.training_clock import training_time
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,7 +117,7 @@ class LanguageTreeGrower:
     l2, max_value, min_gain : float
         See `FeatureTreeGrower`.
     deadline : float, default=inf
-        Time, by `time.perf_counter`, after which nodes are not split: the caller stops after the round.
+        Time, by `training_time`, after which nodes are not split: the caller stops after the round.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class LanguageTreeGrower:
 
     def is_late(self) -> bool:
         """Return whether the deadline is over."""
-        return time.perf_counter() >= self.deadline
+        return training_time() >= self.deadline
 
     def _grow_tree(self, gradient: Ints, curvature: Ints, scale: float) -> list[_Node]:
         """Return the nodes of a tree."""

@@ -14,7 +14,6 @@ line search.
 from __future__ import annotations
 
 import math
-import time
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from seqlab.optim import solve_plane_dual
 from seqlab.relational.hkl.lattice import ActiveLattices
 from seqlab.utils.linalg import matmul
 from seqlab.utils.signals import check_signals
+from seqlab.utils.training_clock import training_time
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class PlaneDual:
         Shape of the table of a plane.
     n_arcs : int
     deadline : float, default=inf
-        Time, by `time.perf_counter`, after which solutions may be less accurate.
+        Time, by `training_time`, after which solutions may be less accurate.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class PlaneDual:
     def is_late(self) -> bool:
         """Return whether the deadline is over; an interrupt that waits takes effect now."""
         check_signals()
-        return time.perf_counter() >= self.deadline
+        return training_time() >= self.deadline
 
     def _drop_idle(self) -> None:
         self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)

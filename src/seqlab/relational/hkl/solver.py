@@ -76,7 +76,7 @@ class HKLSolver:
     max_nodes : int
         Limit on active nodes, over all lattices.
     deadline : float, default=inf
-        Time, by `time.perf_counter`, after which an iteration ends early: the caller stops after it.
+        Time, by `training_time`, after which an iteration ends early: the caller stops after it.
     """
 
     def __init__(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +28,7 @@ from seqlab.relational.hkl.solver import HKLModel, HKLSolver
 from seqlab.structures import miss_costs
 from seqlab.structures.chain import ChainMarginModel
 from seqlab.structures.margins import MarginProblem
+from seqlab.utils.training_clock import training_time
 
 Floats = NDArray[np.float64]
 
@@ -200,7 +200,7 @@ class StructHKL(ChainLabeler):
         return self._fit(X, y, sample_weight, lengths)
 
     def _learn(self, data: TrainingData) -> FitResult:
-        return self._learn_conjunctions(data, time.perf_counter())
+        return self._learn_conjunctions(data, training_time())
 
     def _learn_conjunctions(self, data: TrainingData, began: float) -> FitResult:
         """Learn from binary inputs, in a fit that began at a given time."""

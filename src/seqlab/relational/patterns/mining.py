@@ -9,7 +9,6 @@ is missed.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Hashable, Iterator
 from numbers import Integral, Real
@@ -23,6 +22,7 @@ from seqlab.relational.patterns.language import PatternLanguage
 from seqlab.relational.patterns.matching import Bindings, BitColumns
 from seqlab.relational.patterns.pattern import Pattern
 from seqlab.utils.signals import check_signals
+from seqlab.utils.training_clock import training_time
 
 
 class PatternBudgetWarning(UserWarning):
@@ -127,7 +127,7 @@ def search_patterns(
     """Find the frequent patterns; see `mine_patterns`, which warns of a limit that was reached."""
     total = _check_arguments(X, language, min_support, max_length, max_patterns, unit)
     columns = BitColumns(X)
-    deadline = math.inf if max_seconds is None else time.perf_counter() + max_seconds
+    deadline = math.inf if max_seconds is None else training_time() + max_seconds
     needed = minimum_count(min_support, total)
     count = columns.count if unit == "steps" else columns.count_sequences
     found: list[MinedPattern] = []
@@ -141,7 +141,7 @@ def search_patterns(
         with ProgressBar(f"patterns of {length} literal(s)", len(level), verbose) as bar:
             for parent, literal in _extensions(level, language, bar):
                 check_signals()
-                is_late = time.perf_counter() >= deadline
+                is_late = training_time() >= deadline
                 if is_late:
                     break
                 candidate = Pattern([*parent, literal])

@@ -12,7 +12,6 @@ in which binary features are stored, and used by all trees and rounds.
 from __future__ import annotations
 
 import math
-import time
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from seqlab.relational.modes import ANY, COMPARISONS, CONSTANT, NEW, OLD, Mode
 from seqlab.relational.trees.facts import Answers, WindowFacts
 from seqlab.relational.trees.queries import Query, connected_part
 from seqlab.utils.signals import check_signals
+from seqlab.utils.training_clock import training_time
 
 Ints = NDArray[np.int64]
 # Entries of kept tables (4 bytes each): with more, deep trees need not repeat their joins.
@@ -65,7 +65,7 @@ class RelationalLanguage:
     lookahead : bool
         Whether a test may add two literals, of which the second has a new variable of the first.
     deadline : float, default=inf
-        Time, by `time.perf_counter`, after which no further tests are looked for.
+        Time, by `training_time`, after which no further tests are looked for.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class RelationalLanguage:
         extensions, keys = self._refine(state, wanted)
         if self.lookahead:
             for extension in list(extensions):
-                if time.perf_counter() >= self.deadline:
+                if training_time() >= self.deadline:
                     break
                 if not extension.types:
                     continue
@@ -160,7 +160,7 @@ class RelationalLanguage:
         covered: list[Ints] = []
         for mode in self.modes:
             check_signals()
-            if time.perf_counter() >= self.deadline:
+            if training_time() >= self.deadline:
                 break
             if mode.signature in COMPARISONS and mode.signature not in self.facts.background:
                 first, second = mode.places

@@ -43,6 +43,7 @@ from seqlab.structures.values import (
     ExpectedFeatures,
     LabelCurvature,
     PairMarginals,
+    SquareShares,
 )
 
 if TYPE_CHECKING:
@@ -350,11 +351,13 @@ class BoundChain(BoundStructure):
             return None
         return self._per_weight(self.features.mean_squares)
 
-    def typical_shares(self) -> Floats | None:
-        """Return the share of the squares of each weight's feature not due to outliers or an offset."""
+    def square_shares(self) -> SquareShares | None:
+        """Return the shares of the squares of features that are not due to outliers, or to an offset."""
         if self.features.has_only_ones:
             return None
-        return self._per_weight(typical_shares(self.X.matrix) * centred_shares(self.X.matrix))
+        matrix = self.X.matrix
+        of_features = typical_shares(matrix), centred_shares(matrix)
+        return SquareShares(*map(self._per_weight, of_features))
 
     def _per_weight(self, of_features: Floats) -> Floats:
         """Return the value of each weight's feature; 1 for a weight without a feature."""
