@@ -160,7 +160,7 @@ def test_bad_sequences_for_early_stopping(data):
         crf.fit(X, y, X_val=X)
     with pytest.raises(InputError, match=r"X_val: .*features"):
         crf.fit(X, y, X_val=[x[:, :-1] for x in X], y_val=y)
-    with pytest.raises(InputError, match=r"y_val\[0\]"):
+    with pytest.raises(InputError, match=r"X_val\[0\] has .* but y_val\[0\] has"):
         crf.fit(X, y, X_val=X, y_val=[labels[:-1] for labels in y])
     with pytest.raises(InputError, match="no known label"):
         crf.fit(X, y, X_val=X[:1], y_val=[[None] * len(y[0])])

@@ -118,7 +118,7 @@ class Place(NamedTuple):
 def _flatten(y: Any, place: Place, stacked: bool) -> Any:
     """Check every length against X; return all labels in one flat list or 1-D array."""
     name, offsets = place
-    name_of_x = name.replace("y", "X", 1)
+    name_of_x = "X_val" if name == "y_val" else "X"
     n_sequences, n_steps = offsets.size - 1, int(offsets[-1])
     if hasattr(y, "__array__") and not isinstance(y, np.ndarray):  # such as a pandas Series
         y = np.asarray(y)
