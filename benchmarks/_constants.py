@@ -59,7 +59,10 @@ def put(owner, name, value):
 SAMPLE = ["MAX_PAIRS", "MIN_STEPS", "MAX_STEPS", "MAX_PRODUCTS"]
 BOTH = {
     "rate of the passes": single(warm_start, "RATE", 0.075, 0.15, 0.3),
-    "end of the passes": single(warm_start, "MAX_RATIO", 0.94, 0.97, 0.985),
+    "end of the passes": Constant(
+        [(warm_start, "MAX_RATIO"), (warm_start, "MAX_RATIO_WITH_BLOCKS")],
+        [(0.94, 0.88), (0.97, 0.94), (0.985, 0.97)],
+    ),
     "damping": single(stochastic, "DAMPING", 0.1, 0.2, 0.4),
     "least data for passes": scaled([(warm_start, "MIN_SEQUENCES")]),
     "largest block": single(likelihood, "MAX_BLOCK", 200, 400, 800),

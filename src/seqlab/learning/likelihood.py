@@ -181,12 +181,17 @@ class Likelihood:
             return None
         return self.bound.curvature_block(w, diagonal, size, self.varying_weights, precise=precise)
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
-        """Return the weights of each label and their block of the Hessian, if they are worthwhile.
+    @property
+    def has_label_blocks(self) -> bool:
+        """Whether blocks of labels are available and worthwhile.
 
         They are not if one block for all weights is possible, which has the transitions too.
         """
-        if self.n_params <= self._block_size(sparse=False):
+        return self.n_params > self._block_size(sparse=False) and self.bound.has_label_blocks
+
+    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+        """Return the weights of each label and their block of the Hessian, if they are worthwhile."""
+        if not self.has_label_blocks:
             return None
         return self.bound.label_blocks(diagonal, precise=precise)
 

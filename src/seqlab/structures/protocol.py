@@ -368,6 +368,11 @@ class BoundStructure(ABC):
         """
         return None
 
+    @property
+    def has_label_blocks(self) -> bool:
+        """Whether `label_blocks` are available, unless features turn out to be uncorrelated."""
+        return False
+
     def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return some disjoint sets of weights and their blocks of the Hessian, one for each label.
 

@@ -299,6 +299,11 @@ class BoundChain(BoundStructure):
                 n_jobs=self.n_jobs,
             )
 
+    @property
+    def has_label_blocks(self) -> bool:
+        """Whether blocks of labels take about as long as a few passes."""
+        return self._label_blocks is not None
+
     def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
         if self._label_blocks is None:

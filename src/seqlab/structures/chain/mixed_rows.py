@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seqlab.inference.kernels.dense import padded_width
 from seqlab.simd.aligned import aligned_zeros
 from seqlab.structures.chain._kernels import mixed_rows as kernels
-from seqlab.structures.chain._kernels.dense_matrix import add_labelled
+from seqlab.structures.chain._kernels.dense_matrix import add_labelled, count_in_rows
 from seqlab.structures.chain.columns import csr_blocks, sum_squares
 from seqlab.structures.chain.features import ChainFeatures
 from seqlab.structures.chain.pattern import FeaturePattern
@@ -113,10 +113,14 @@ class MixedRows:
         if not in_matrix.all():
 
             def count(first: int, last: int) -> None:
-                for base, part, a, b in csr_blocks(X, first, last):
-                    kernels.count_split(
-                        part.indptr, part.indices, plan, a, b, n_dense[base:], n_pairs[base:]
-                    )
+                if sp.issparse(X):
+                    entries = X.indptr, X.indices
+                    kernels.count_split(*entries, plan, first, last, n_dense, n_pairs)
+                    return
+                is_dense = plan < 0
+                count_in_rows(X, is_dense.astype(np.int64), first, last, n_dense)
+                n_pairs_of = np.where(is_dense, 0, plan & 0xFFFF)
+                count_in_rows(X, n_pairs_of, first, last, n_pairs)
 
             self._run_parts(count)
         dense_ptr, pair_ptr = _pointers(n_dense), _pointers(n_pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -34,14 +35,25 @@ def list_entries(matrix, first, last, indptr, indices, data):
     """Write the nonzero entries of the rows ``first:last`` as a CSR matrix.
 
     Without branches on the values: every entry is written, and overwritten by the next one if it is zero.
+    The position is unsigned, so that no code is generated for negative ones: this takes half of the time.
     """
-    n = 0
+    n, zero, one = np.uint64(0), np.uint64(0), np.uint64(1)
     for t in range(first, last):
-        for f in range(matrix.shape[1]):
-            value = matrix[t, f]
-            indices[n], data[n] = f, value
-            n += value != 0.0
+        values = matrix[t]
+        for f in range(values.size):
+            indices[n], data[n] = f, values[f]
+            n += one if values[f] != 0.0 else zero
         indptr[t - first + 1] = n
+
+
+@njit(nogil=True, cache=True)
+def count_in_rows(matrix, amounts, first, last, out):
+    """Set ``out[t]`` to the sum of the ``amounts`` of the nonzero entries of row t, for ``first:last``."""
+    for t in range(first, last):
+        values, total = matrix[t], 0
+        for f in range(values.size):
+            total += amounts[f] if values[f] != 0.0 else 0
+        out[t] = total
 
 
 @njit(nogil=True, cache=True)
@@ -66,9 +78,10 @@ def count_pairs(matrix, rows, codes, counts):
     """
     for r in range(rows.size):
         if codes[r] >= 0:
-            row = counts[codes[r]]
-            for f in range(matrix.shape[1]):
-                row[f] += matrix[rows[r], f] != 0.0
+            # Vectorised only if the loop has no indices of rows.
+            row, values = counts[codes[r]], matrix[rows[r]]
+            for f in range(values.size):
+                row[f] += values[f] != 0.0
 
 
 @njit(nogil=True, cache=True)
