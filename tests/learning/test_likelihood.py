@@ -17,7 +17,13 @@ from seqlab.learning.curvature import LikelihoodCurvature
 from seqlab.learning.warm_start import WarmStart
 from seqlab.optim import lbfgs
 from seqlab.structures import BoundStructure
-from seqlab.structures.chain import BoundChain, ChainStructure, FeaturePattern, stochastic
+from seqlab.structures.chain import (
+    BoundChain,
+    ChainStructure,
+    FeaturePattern,
+    edge_stochastic,
+    stochastic,
+)
 from seqlab.utils.signals import signals_at_safe_points
 
 VARIANTS = {
@@ -221,6 +227,53 @@ def test_stochastic_passes_converge_to_the_penalised_optimum(monkeypatch, dampin
         _, mean = passes.run(np.arange(4))
     np.testing.assert_allclose(mean, state.point, atol=2e-2)
     assert loss(objective, mean) < state.objective + 1e-3
+
+
+def edge_problem(monkeypatch, *, is_sparse=True, damping=0.0, **variant):
+    """A problem with edge features, on a dense matrix too."""
+    monkeypatch.setattr(edge_stochastic, "DAMPING", damping)
+    objective, w = problem(lengths=(5, 1, 4, 3), edges=True, **variant)
+    if not is_sparse:
+        X = objective.term.bound.X
+        dense = Sequences(X.matrix.toarray(), X.offsets)
+        objective = next(fused_and_generic(objective, dense))
+    return objective, w
+
+
+@pytest.mark.parametrize("is_sparse", [True, False])
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_stochastic_step_with_edge_features_is_a_gradient_step(monkeypatch, is_sparse, partial):
+    objective, w = edge_problem(
+        monkeypatch, is_sparse=is_sparse, partial=partial, weighted=True, c2=0.0
+    )
+    term = objective.term
+    for sample in np.flatnonzero(term.partial.is_informative) if partial else range(4):
+        passes = stochastic_passes(objective, 0.1)
+        passes._w[:] = w
+        weights = np.where(np.arange(4) == sample, term.weights, 0.0)
+        alone = next(fused_and_generic(objective, weights=weights))
+        value, after = passes.run(np.array([sample]))
+        assert value == pytest.approx(loss(alone, w))
+        step = 0.1 / passes._mean_weight * gradient(alone, w)
+        np.testing.assert_allclose(after, w - step, atol=1e-12)
+
+
+@pytest.mark.parametrize("damping", [0.0, 2.0])
+def test_stochastic_passes_with_edge_features_converge_to_the_optimum(monkeypatch, damping):
+    objective, _ = edge_problem(monkeypatch, damping=damping)
+    *_, state = lbfgs(objective, np.zeros(objective.n_params), max_iter=500, tol=1e-12)
+    passes = stochastic_passes(objective, 0.05)
+    for _ in range(3000):
+        _, mean = passes.run(np.arange(4))
+    np.testing.assert_allclose(mean, state.point, atol=2e-2)
+    assert loss(objective, mean) < state.objective + 1e-3
+
+
+def test_extreme_scores_end_the_stochastic_passes_with_edge_features(monkeypatch):
+    objective, _ = edge_problem(monkeypatch)
+    passes = stochastic_passes(objective, 0.1)
+    passes._w[:] = 1e3 * np.arange(objective.n_params)
+    assert passes.run(np.arange(4))[0] == np.inf
 
 
 def test_the_rate_of_the_warm_start_does_not_depend_on_the_scale_of_the_weights():

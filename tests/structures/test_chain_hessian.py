@@ -51,6 +51,18 @@ def test_it_is_the_derivative_of_the_gradient(is_sparse, boundary, all_weights, 
     np.testing.assert_allclose(found, differences(term, w), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("all_weights", [False, True])
+def test_it_is_the_derivative_of_the_gradient_with_edge_features(is_sparse, all_weights):
+    term, w = likelihood(
+        (4, 1, 6, 3), is_sparse=is_sparse, weights=[1.0, 3.0, 0.0, 2.0], edge_features=True,
+        all_states=all_weights, all_transitions=all_weights,
+    )  # fmt: skip
+    found = term.bound.hessian(w, term.varying_weights, **EVERYTHING)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found, differences(term, w), rtol=1e-6, atol=1e-8)
+
+
 def test_parts_of_the_data_add_up(monkeypatch):
     term, w = likelihood((4, 1, 6, 3, 2), weights=[1.0, 2.0, 1.0, 0.5, 1.0])
     whole = term.bound.hessian(w, term.varying_weights, **EVERYTHING)
@@ -71,8 +83,6 @@ def test_it_is_not_computed_if_that_takes_too_long(monkeypatch):
     term, w = likelihood((30, 40))
     assert term.bound.hessian(w, None, min_probability=0.0, max_products=100) is None
     monkeypatch.setattr(hessian_module, "MAX_NUMBERS", 10)
-    assert term.bound.hessian(w, None, **EVERYTHING) is None
-    term, w = likelihood((30, 40), edge_features=True)
     assert term.bound.hessian(w, None, **EVERYTHING) is None
 
 

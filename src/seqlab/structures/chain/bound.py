@@ -38,6 +38,7 @@ from seqlab.structures.pair_sums import PairSums, RowScores
 from seqlab.structures.partial_labels import PartialLabels
 from seqlab.structures.protocol import BoundStructure
 from seqlab.structures.sources import ScoreSource
+from seqlab.structures.stochastic_support import StochasticSupport
 from seqlab.structures.values import (
     BeamOptions,
     ExpectedFeatures,
@@ -392,9 +393,13 @@ class BoundChain(BoundStructure):
         out[slices["start"]] = out[slices["end"]] = node * weights.sum()
         return out
 
-    def stochastic_support(self) -> FusedPasses | None:
-        """Return the fused passes; None with edge features."""
-        return self.passes if self.structure.edge is None else None
+    def stochastic_support(self) -> StochasticSupport:
+        """Return stochastic passes over the data."""
+        if self.structure.edge is None:
+            return self.passes
+        from seqlab.structures.chain.edge_stochastic import EdgePasses
+
+        return EdgePasses(self)
 
     @property
     def work_per_pass(self) -> float:

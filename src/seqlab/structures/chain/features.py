@@ -28,6 +28,9 @@ from seqlab.structures.protocol import N_SLOTS
 from seqlab.utils.threads import block_bounds, run_blocks
 
 Floats = NDArray[np.float64]
+# Largest mean square of a feature, relative to the median: a rate of stochastic passes that suits a larger
+# one is too small for the others.
+MAX_SCALE_RATIO = 100.0
 
 
 class EntryArrays(NamedTuple):
@@ -84,6 +87,14 @@ class ChainFeatures:
     def mean_square(self) -> float:
         """Mean square of all values that are not zero: 1 for text."""
         return 1.0 if self.has_only_ones else mean_square(self.X.matrix, self.counts)
+
+    @property
+    def is_evenly_scaled(self) -> bool:
+        """Whether no feature has a mean square `MAX_SCALE_RATIO` times that of the median feature."""
+        if self.has_only_ones:
+            return True
+        squares = self.mean_squares
+        return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))
 
     @cached_property
     def matrix_columns(self) -> NDArray[np.bool_]:

@@ -33,9 +33,6 @@ SLOT_DOUBLES = 1 << 26
 # Minimum operations on the data per slot and weight: with fewer, clearing and summing the gradients of the
 # slots takes a noticeable share of the time.
 WORK_PER_WEIGHT = 64
-# Largest mean square of a feature, relative to the median: the rate that suits a larger one is too small for
-# the others.
-MAX_SCALE_RATIO = 100.0
 NOTHING = np.empty(0)
 NO_PLACES, NO_VARIANCES = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
 
@@ -172,11 +169,8 @@ class FusedPasses:
 
     @property
     def is_evenly_scaled(self) -> bool:
-        """Whether no feature has a mean square `MAX_SCALE_RATIO` times that of the median feature."""
-        if self._features.has_only_ones:
-            return True
-        squares = self._features.mean_squares
-        return bool(squares.max(initial=0.0) <= MAX_SCALE_RATIO * np.median(squares))
+        """Whether one rate of stochastic passes suits all features."""
+        return self._features.is_evenly_scaled
 
     def stochastic_passes(
         self,

@@ -38,8 +38,7 @@ def chain_hessian(
 ) -> Floats | None:
     """Return the Hessian at ``w``, of shape (n_params, n_params).
 
-    None if there are edge features, if a sequence is too long, or if it takes more than ``max_products``
-    operations.
+    None if a sequence is too long, or if it takes more than ``max_products`` operations.
 
     Parameters
     ----------
@@ -47,10 +46,14 @@ def chain_hessian(
         Labels that are less probable at a step are left out.
     """
     n_entries = X.matrix.nnz if X.is_sparse else X.matrix.size
-    numbers = 4 * structure.n_labels + n_entries // max(X.n_steps, 1)  # of a step
-    if structure.edge is not None or X.lengths.max(initial=0) * numbers > MAX_NUMBERS:
+    n_scores = structure.n_labels ** (1 if structure.edge is None else 2)
+    numbers = 4 * n_scores + n_entries // max(X.n_steps, 1)  # of a step
+    if X.lengths.max(initial=0) * numbers > MAX_NUMBERS:
         return None
     starts, labels = structure.state.explicit()
+    edge_starts = edge_pairs = np.zeros(0, dtype=np.int32)
+    if structure.edge is not None:
+        edge_starts, edge_pairs = structure.edge.explicit()
     first = structure.slices["transitions"].start
     transitions = np.where(
         structure.transition_index >= 0, structure.transition_index + first, -1
@@ -70,6 +73,7 @@ def chain_hessian(
         n_products += add_covariances(
             scores.unary, factors, scores.start, scores.end, scores.offsets, rows.indptr,
             rows.indices, rows.data, some, starts.astype(np.int32), labels.astype(np.int32),
+            edge_starts, edge_pairs, structure.slices["edge"].start,
             transitions, row_of_start, min_probability, out,
         )  # fmt: skip
         if n_products * X.n_steps > max_products * X.offsets[stop]:

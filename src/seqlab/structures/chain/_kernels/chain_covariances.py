@@ -42,6 +42,9 @@ def add_covariances(
     weights: Floats,
     starts: NDArray[np.int32],
     labels: NDArray[np.int32],
+    edge_starts: NDArray[np.int32],
+    edge_pairs: NDArray[np.int32],
+    row_of_edge: int,
     row_of_transition: Ints,
     row_of_start: int,
     min_probability: float,
@@ -50,15 +53,18 @@ def add_covariances(
     """Add a matrix to ``out`` that is, plus its transpose, the covariance of the sums of all features.
 
     ``factors`` are exponentials of the scores of label pairs, of each step or of all of them. The weights of
-    feature ``f`` are the rows ``starts[f]:starts[f + 1]`` of ``out``; ``labels`` are their labels.
+    feature ``f`` are the rows ``starts[f]:starts[f + 1]`` of ``out``; ``labels`` are their labels. Its
+    weights of label pairs are ``edge_starts[f]:edge_starts[f + 1]``, with the pairs ``a * n_labels + b``
+    and rows that follow ``row_of_edge``; ``edge_starts`` is empty without edge features.
     ``row_of_transition[a, b]`` is the row of a transition, -1 if it has none. The rows of start and end
     follow ``row_of_start``, which is -1 if there are none. Labels less probable than ``min_probability`` are
     left out, and so is a sequence whose probabilities underflow. Returns the number of operations.
     """
     n_labels, size = unary.shape[1], out.shape[0]
-    # Features of a step: row, label, value, expectation.
+    # Features of a step: row, label, value, expectation; and the label pair, for features of pairs.
     row_of, label = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     value, mean = np.empty(size), np.empty(size)
+    pair_of = np.full(size, -1, dtype=np.int64)
     local, forward, backward = np.empty_like(unary), np.empty_like(unary), np.empty_like(unary)
     kept = np.empty(unary.shape, dtype=np.int64)
     n_kept = np.empty(unary.shape[0], dtype=np.int64)
@@ -105,6 +111,7 @@ def add_covariances(
                 continue  # the table of step t - 1 has one row, of zeros
             total = 0.0
             node[:] = 0.0
+            pair[:] = 0.0  # of labels that are left out
             for j in range(n_now):
                 b = kept[t, j]
                 node[b] = forward[t, b] * backward[t, b] if t == first else 0.0
@@ -140,15 +147,28 @@ def add_covariances(
                     a = kept[t - 1, i]
                     pair[a, b] /= total
                     if row_of_transition[a, b] >= 0:
-                        row_of[n], label[n] = row_of_transition[a, b], b
+                        row_of[n], label[n], pair_of[n] = (
+                            row_of_transition[a, b],
+                            b,
+                            a * n_labels + b,
+                        )
                         value[n], mean[n] = 1.0, pair[a, b]
                         n += 1
                 node[b] /= total
+            for entry in range(indptr[t], indptr[t + 1] if t > first and edge_starts.size else 0):
+                f = indices[entry]
+                for place in range(edge_starts[f], edge_starts[f + 1]):
+                    a, b = divmod(edge_pairs[place], n_labels)
+                    if pair[a, b] > 0.0 and data[entry] != 0.0:
+                        row_of[n], label[n] = row_of_edge + place, b
+                        pair_of[n] = edge_pairs[place]
+                        value[n], mean[n] = data[entry], data[entry] * pair[a, b]
+                        n += 1
             for i in range(n):
                 for j in range(i + 1):
                     covariance = -mean[i] * mean[j]
-                    if i == j or (j < n_states and label[i] == label[j]):
-                        # Both are on if the label is this one; mean[i] has the probability of the rarer.
+                    if label[i] == label[j] and (j < n_states or pair_of[i] == pair_of[j]):
+                        # Both are on with the same label, or pair; mean[i] has the probability of the rarer.
                         covariance += value[j] * mean[i]
                     if i == j:
                         covariance *= 0.5
@@ -156,8 +176,8 @@ def add_covariances(
             n_products += n * (n + 1) // 2
             if n_before > 1:
                 n_products += _add_earlier_steps(
-                    kept[t - 1, :n_before], kept[t, :n_now], pair, node, table, row_of, label, value,
-                    n_states, row_of_transition, weights[k], given, out,
+                    kept[t - 1, :n_before], kept[t, :n_now], pair, node, table, row_of[:n], label, value,
+                    mean, pair_of, n_states, weights[k], given, out,
                 )  # fmt: skip
             if n_now == 1:
                 continue  # the table has one row, of zeros: it is not read
@@ -188,8 +208,9 @@ def _add_earlier_steps(
     row_of: Ints,
     label: Ints,
     value: Floats,
+    mean: Floats,
+    pair_of: Ints,
     n_states: int,
-    row_of_transition: Ints,
     weight: float,
     given: Floats,
     out: Floats,
@@ -199,16 +220,15 @@ def _add_earlier_steps(
     Sets ``given[b]`` to the expectation of the earlier sum if the label of the step is b. Returns the number
     of operations.
     """
-    n_rows = n_states
+    n_rows = row_of.size + kept.size * kept_before.size
     for b in kept:
         given[b] = 0.0
         for a in kept_before:
             axpy(pair[a, b] / node[b], table[a], given[b])
-            if row_of_transition[a, b] >= 0:
-                axpy(weight * pair[a, b], table[a], out[row_of_transition[a, b]])
-            n_rows += 2
     for i in range(n_states):
         axpy(weight * value[i] * node[label[i]], given[label[i]], out[row_of[i]])
+    for i in range(n_states, row_of.size):
+        axpy(weight * mean[i], table[pair_of[i] // node.size], out[row_of[i]])
     return n_rows * (given.shape[1] // ROW_SPEED)
 
 
