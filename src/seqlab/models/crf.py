@@ -282,21 +282,28 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         if self.solver == "lbfgs" and self.c1 > 0:
             raise InputError("solver='lbfgs' does not support c1 > 0; use 'auto'")
         bound = self._bind(data)
+        X, structure, restore = bound.X, bound.structure, None
+        rotated = bound.rotated() if self.c1 == 0 else None
+        if (
+            rotated is not None
+        ):  # an L2 penalty is the same for rotated columns, an L1 penalty is not
+            bound, weights = rotated
+            restore = weights.restore
         term = self._data_term(bound, data)
         objective = learning.PenalisedObjective(
-            term, self.c2, penalised=_penalised(bound.structure, self.boundary)
+            term, self.c2, penalised=_penalised(structure, self.boundary)
         )
         tol = default_tol(bound.work_per_pass) if self.tol is None else self.tol
         result = self._train(
             self._solve(objective, term, tol),
             data,
-            lambda w: self._store(bound.structure, w),
+            lambda w: self._store(structure, w if restore is None else restore(w)),
             tol=tol,
             first_iteration=0,
         )
         self.objective_ = result.state.objective
         if not self.converged_:
-            result.advice = _scale_advice(bound.X)
+            result.advice = _scale_advice(X)
         return result
 
     def _solve(
@@ -361,7 +368,7 @@ def _penalised(structure: chain.ChainStructure, boundary: bool | str) -> NDArray
 
 
 def _scale_advice(X: Sequences) -> str:
-    """Return which features to scale or clip, because their scale is large or they have outliers; else ''.
+    """Return which features to change, because of their scale, offset or outliers; '' if there are none.
 
     The scale is compared with that of the median feature, or with 1 if that is less.
     """
@@ -376,5 +383,11 @@ def _scale_advice(X: Sequences) -> str:
         name = f"feature {feature}" if X.feature_names is None else repr(X.feature_names[feature])
         largest = np.abs(X.matrix[:, feature]).max()
         facts.append(f"{name} has values up to {largest:.3g}")
-    advice = "clip" if has_outliers[named].any() else "scale"
-    return f"{', '.join(facts)}: {advice} {'it' if named.size == 1 else 'them'}"
+    them, their = ("it", "its mean") if named.size == 1 else ("them", "their means")
+    if has_outliers[named].any():
+        advice = f"clip {them}"
+    elif chain.has_large_offset(X.matrix)[named].any():
+        advice = f"subtract {their}, or use differences"
+    else:
+        advice = f"scale {them}"
+    return f"{', '.join(facts)}: {advice}"

@@ -6,7 +6,12 @@ from seqlab.utils.lazy import import_on_use
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.bound import BoundChain
-    from seqlab.structures.chain.columns import centred_shares, mean_squares, typical_shares
+    from seqlab.structures.chain.columns import (
+        centred_shares,
+        has_large_offset,
+        mean_squares,
+        typical_shares,
+    )
     from seqlab.structures.chain.features import ChainFeatures
     from seqlab.structures.chain.marginals import ChainMarginals
     from seqlab.structures.chain.margins import ChainMarginModel
@@ -24,7 +29,7 @@ __getattr__, __dir__ = import_on_use(
     {
         "bound": ("BoundChain",),
         "marginals": ("ChainMarginals",),
-        "columns": ("centred_shares", "mean_squares", "typical_shares"),
+        "columns": ("centred_shares", "has_large_offset", "mean_squares", "typical_shares"),
         "features": ("ChainFeatures",),
         "margins": ("ChainMarginModel",),
         "pattern": ("FeaturePattern",),
@@ -45,6 +50,7 @@ __all__ = [
     "as_csr",
     "centred_shares",
     "chain_scores",
+    "has_large_offset",
     "mean_squares",
     "previous_codes",
     "typical_shares",

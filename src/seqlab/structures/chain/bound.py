@@ -30,6 +30,7 @@ from seqlab.structures.chain.joint_features import joint_features
 from seqlab.structures.chain.label_blocks import LabelBlocks, plan_label_blocks
 from seqlab.structures.chain.marginals import ChainMarginals
 from seqlab.structures.chain.pattern import FeaturePattern
+from seqlab.structures.chain.rotation import RotatedWeights, rotate_columns
 from seqlab.structures.chain.structure import ChainStructure, label_pairs
 from seqlab.structures.chain.two_labels import TwoLabelPasses
 from seqlab.structures.chain.weights import WeightSource, as_csr, chain_scores
@@ -361,9 +362,23 @@ class BoundChain(BoundStructure):
         """Return the shares of the squares of features that are not due to outliers, or to an offset."""
         if self.features.has_only_ones:
             return None
-        matrix = self.X.matrix
-        of_features = typical_shares(matrix), centred_shares(matrix)
+        matrix, rotation = self.X.matrix, self.features.rotation
+        without_offset = centred_shares(matrix)
+        if (
+            rotation is not None
+        ):  # what remains if the offset that they have in common is subtracted
+            least = np.minimum(without_offset[rotation.columns], rotation.least_share)
+            without_offset[rotation.columns] = least
+        of_features = typical_shares(matrix), without_offset
         return SquareShares(*map(self._per_weight, of_features))
+
+    def rotated(self) -> tuple[BoundChain, RotatedWeights] | None:
+        """Return the same chain with rotated columns; None if there is no need to rotate any."""
+        rotation = self.features.rotation
+        if rotation is None or not RotatedWeights.are_possible(self.structure, rotation):
+            return None
+        X = rotate_columns(self.X, rotation)
+        return self.structure.bind(X, n_jobs=self.n_jobs), RotatedWeights(self.structure, rotation)
 
     def _per_weight(self, of_features: Floats) -> Floats:
         """Return the value of each weight's feature; 1 for a weight without a feature."""

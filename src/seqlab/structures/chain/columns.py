@@ -32,6 +32,9 @@ OUTLIER_RATIO = 30.0
 SAMPLE_ROWS = 300
 # A column with less variance than this share of its squares counts as constant: the rest is rounding error.
 MIN_CENTRED_SHARE = 1e-13
+# A column has a large offset if at most the first share of its squares remains without its mean. With less
+# than the second one, the rest is rounding error.
+LARGE_OFFSET_SHARE, ROUNDING_SHARE = 1e-4, 1e-26
 
 
 class EntryCounts(NamedTuple):
@@ -118,10 +121,11 @@ def typical_shares(matrix: Any) -> Floats:
     return np.divide(clipped, every, out=np.ones(n_columns), where=has_outliers)
 
 
-def centred_shares(matrix: Any) -> Floats:
+def centred_shares(matrix: Any, least: float = MIN_CENTRED_SHARE) -> Floats:
     """Return the share of the sum of squares of each column that remains if its mean is subtracted.
 
-    Small for a column with a large offset, such as a year. 1 for an empty or constant column.
+    Small for a column with a large offset, such as a year. 1 for an empty column, and for a constant one,
+    of which at most the share ``least`` remains.
     """
     n_rows, n_columns = matrix.shape
     if n_rows == 0:
@@ -146,8 +150,13 @@ def centred_shares(matrix: Any) -> Floats:
                 sums += differences.sum(axis=0)
                 centred += (differences * differences).sum(axis=0)
         shares = (centred - sums * (sums / n_rows)) / np.maximum(squares, np.finfo(np.float64).tiny)
-    is_known = np.isfinite(shares) & (shares > MIN_CENTRED_SHARE)
+    is_known = np.isfinite(shares) & (shares > least)
     return np.where(is_known, np.minimum(shares, 1.0), 1.0)
+
+
+def has_large_offset(matrix: Any) -> NDArray[np.bool_]:
+    """Return whether the mean of each column is at least a hundred times its standard deviation."""
+    return centred_shares(matrix, ROUNDING_SHARE) <= LARGE_OFFSET_SHARE
 
 
 def outer_products(matrix: Any, steps: NDArray[np.int64], counts: Floats) -> Floats:

@@ -24,6 +24,7 @@ from seqlab.structures.chain.columns import (
     mean_square,
     mean_squares,
 )
+from seqlab.structures.chain.rotation import Rotation, find_rotation
 from seqlab.structures.protocol import N_SLOTS
 from seqlab.utils.threads import block_bounds, run_blocks
 
@@ -87,6 +88,11 @@ class ChainFeatures:
     def mean_square(self) -> float:
         """Mean square of all values that are not zero: 1 for text."""
         return 1.0 if self.has_only_ones else mean_square(self.X.matrix, self.counts)
+
+    @cached_property
+    def rotation(self) -> Rotation | None:
+        """A rotation of the columns with large values, if there are several."""
+        return None if self.has_only_ones else find_rotation(self.X.matrix, self.mean_squares)
 
     @property
     def is_evenly_scaled(self) -> bool:
