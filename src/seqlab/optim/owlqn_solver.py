@@ -20,6 +20,8 @@ from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
+# Factor of the decrease in the last iterations and in the last quarter, and the factor if features have other values than 0 and 1.
+SAFETY, UNEVEN_SAFETY = 3.0, 10.0
 
 
 def owlqn(
@@ -48,7 +50,17 @@ def owlqn(
         As in `lbfgs`.
     """
     # Stricter than for L-BFGS: weights that become zero or non-zero make convergence uneven and slow.
-    rule = StoppingRule(tol, objective.strong_convexity, period=8, safety=3.0, late_safety=3.0)
+    safety = SAFETY if curvature is None or curvature.is_even else UNEVEN_SAFETY
+    is_reliable = curvature is None or curvature.is_reliable
+    rule = StoppingRule(
+        tol,
+        objective.strong_convexity,
+        period=8,
+        safety=safety,
+        late_safety=safety,
+        tail_safety=safety,
+        only_bound=not is_reliable,
+    )
     inverse_hessian = InverseHessian(w.size, memory, preconditioner, n_jobs=n_jobs)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
