@@ -35,9 +35,10 @@ def data():
     return X, y
 
 
-def train_crfsuite(data, path, c1, c2, min_freq):
+def train_crfsuite(data, path, c1, c2, min_freq, all_pairs=False):
     trainer = pycrfsuite.Trainer(verbose=False)
     trainer.set_params({
+        "feature.possible_states": all_pairs, "feature.possible_transitions": all_pairs,
         "c1": c1, "c2": c2, "feature.minfreq": min_freq,
         "max_iterations": 3000, "epsilon": 1e-12, "delta": 1e-14, "period": 50,
     })  # fmt: skip
@@ -62,6 +63,24 @@ def test_number_of_weights_and_optimum(data, tmp_path, c1, c2, min_freq):
         assert tagger.tag(x) == labels.tolist()
     plain = LinearChainCRF(**options).fit(*data)
     assert plain.objective_ != pytest.approx(crf.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("min_freq", [0, 2, 20])
+@pytest.mark.parametrize(("c1", "c2"), [(0.0, 1.0), (0.1, 0.1)])
+def test_all_states_and_all_transitions(data, tmp_path, c1, c2, min_freq):
+    log = train_crfsuite(data, tmp_path / "m", c1, c2, min_freq, all_pairs=True)
+    options = {"c1": c1, "c2": c2, "min_freq": min_freq, "tol": 1e-10, "boundary": False}
+    options |= {"all_states": True, "all_transitions": True}
+    crf = LinearChainCRF(crfsuite_features=True, **options).fit(*data)
+    n_weights = crf.coef_.nnz + np.count_nonzero(crf.transition_counts_ >= min_freq)
+    assert n_weights == log.featgen_num_features
+    assert crf.objective_ == pytest.approx(log.last_iteration["loss"], rel=1e-7)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "m"))
+    for x, proba in zip(data[0], crf.predict_proba(data[0]), strict=True):
+        tagger.set(x)
+        expected = [[tagger.marginal(k, t) for k in crf.classes_] for t in range(len(x))]
+        assert np.allclose(proba, expected, atol=1e-5)
 
 
 def test_features_are_those_of_crfsuite(data):

@@ -91,8 +91,9 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         Whether pairs of feature and label get weights by the rules of CRFsuite: in dicts, False and 0 are
         values like any other number (instead of no feature), and ``{"a": "b"}`` is the same feature as
         ``{"a:b": 1}``; a pair has a weight if its values in training sum to at least ``min_freq``
-        (instead of the number of its steps). With ``boundary=False`` the model is then exactly that
-        of CRFsuite.
+        (instead of the number of its steps), and ``all_states`` and ``all_transitions`` add pairs with a
+        sum of 0, which have no weight if ``min_freq`` is larger. With ``boundary=False`` the model is
+        then exactly that of CRFsuite.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, 1 if not given: the loss of a step is multiplied by the weight of its label, as
         in scikit-learn's ``LogisticRegression``. Labels of larger weight are missed less often, and other

@@ -87,20 +87,29 @@ class FeaturePattern:
         *,
         rows: NDArray[np.int64] | None = None,
         min_sum: float = 0.0,
+        all_columns: bool = False,
     ) -> FeaturePattern:
         """Return the pairs whose values sum to at least ``min_sum``, as CRFsuite chooses them.
 
         Stored zeros count as occurrences, so that a pair with the values 0 and 0 has a weight if
-        ``min_sum`` is 0; zeros of a dense X do not. Negative codes are skipped.
+        ``min_sum`` is 0; zeros of a dense X do not. Negative codes are skipped. With ``all_columns`` a
+        feature that occurs in X counts as seen with every column: the sum of a pair that does not occur
+        is 0.
         """
         rows = np.arange(X.shape[0]) if rows is None else rows
         rows, codes = rows[codes >= 0], codes[codes >= 0]
         chosen = sp.csr_matrix(X[rows])
         pairs = chosen.indices.astype(np.int64) * n_columns
         pairs += np.repeat(codes, np.diff(chosen.indptr))
-        found, pair_of_entry = np.unique(pairs, return_inverse=True)
-        sums = np.bincount(pair_of_entry, chosen.data, found.size)
-        found = found[sums >= min_sum]
+        if all_columns:
+            sums = np.bincount(pairs, chosen.data, X.shape[1] * n_columns)
+            occurs = np.zeros(X.shape[1], dtype=bool)
+            occurs[X.indices if sp.issparse(X) else np.nonzero(X)[1]] = True
+            found = np.flatnonzero((sums >= min_sum) & np.repeat(occurs, n_columns))
+        else:
+            found, pair_of_entry = np.unique(pairs, return_inverse=True)
+            sums = np.bincount(pair_of_entry, chosen.data, found.size)
+            found = found[sums >= min_sum]
         counts = np.bincount(found // n_columns, minlength=X.shape[1])
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return cls(X.shape[1], n_columns, starts, (found % n_columns).astype(np.int32))

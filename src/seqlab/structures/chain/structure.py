@@ -115,7 +115,9 @@ class ChainStructure:
 
         With ``order`` 0 there are no weights for transitions and boundaries: steps are independent.
         ``min_freq`` is compared with the number of steps in which a pair of feature and label occurs or,
-        if ``by_value_sums``, with the sum of the values there, as in CRFsuite.
+        if ``by_value_sums``, with the sum of the values there, as in CRFsuite. Pairs and transitions that
+        only ``all_states`` and ``all_transitions`` add have weights in any case or, if ``by_value_sums``,
+        count as seen with a sum of 0, as in CRFsuite: they have weights only if ``min_freq`` is 0.
 
         A feature counts as seen with every label of a set, but not with an unknown label. A transition
         counts as seen between two known labels; further ones are added if a run of hidden labels has no
@@ -123,23 +125,23 @@ class ChainStructure:
         """
         matrix = X.matrix
         pairs = label_pairs(codes, X.offsets, n_labels)
-        if all_states:
+        rows, labels = _possible_labels(codes, allowed)
+        if by_value_sums:
+            state = FeaturePattern.with_value_sums(
+                matrix, labels, n_labels, rows=rows, min_sum=min_freq, all_columns=all_states
+            )
+        elif all_states:
             state = FeaturePattern(X.n_features, n_labels)
         else:
-            rows, labels = _possible_labels(codes, allowed)
-            if by_value_sums:
-                state = FeaturePattern.with_value_sums(
-                    matrix, labels, n_labels, rows=rows, min_sum=min_freq
-                )
-            else:
-                state = FeaturePattern.observed(
-                    matrix, labels, n_labels, rows=rows, min_count=min_freq
-                )
+            state = FeaturePattern.observed(matrix, labels, n_labels, rows=rows, min_count=min_freq)
         edge = None
         if edge_features:
             edge = FeaturePattern.observed(matrix, pairs, n_labels * n_labels, min_count=min_freq)
         counts = np.bincount(pairs[pairs >= 0], minlength=n_labels * n_labels)
-        has_weight = counts >= (0 if all_transitions else max(min_freq, 1))
+        if all_transitions:
+            has_weight = counts >= (min_freq if by_value_sums else 0)
+        else:
+            has_weight = counts >= max(min_freq, 1)
         if allowed is not None and not has_weight.all():
             seen = has_weight.reshape(n_labels, n_labels)
             counts = count_unseen_transitions(codes, allowed, X.offsets, seen).ravel()
