@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from seqlab import LinearChainCRF, Tagger
 from seqlab.data import InputError, Sequences
 from seqlab.features import Conjunctions, Gazetteer, SequenceUnion, Templates, Window
 from seqlab.features.word_forms import case, digits, form_function, punctuation, shape, short_shape
+from seqlab.inspection import top_features
 
 lengths = st.lists(st.integers(0, 4), min_size=1, max_size=4)
 numbers = st.sampled_from([0.0, 0.0, 1.0, -2.0])
@@ -213,6 +216,25 @@ def test_union_of_strings_and_lists_of_arrays():
     dense = SequenceUnion([("a", WordLengths()), ("b", WordLengths())]).fit_transform(X)
     assert not dense.is_sparse
     assert dense.matrix.shape == (3, 4)
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_names_of_transformers_without_names(verbose):
+    X = [["in", "Paris"], [], ["York"]]
+    union = SequenceUnion(
+        [("words", Templates([(0, 0)])), ("n", WordLengths())], verbose_feature_names_out=verbose
+    )
+    with pytest.raises(NotFittedError, match="call fit"):
+        SequenceUnion([("n", WordLengths())]).get_feature_names_out()
+    for fitted in (union.fit(X), clone(union), union.set_params(words="drop")):
+        n_columns = fitted.fit_transform(X).n_features
+        names = fitted.get_feature_names_out().tolist()
+        assert len(names) == n_columns
+        assert names[-2:] == ["n[0]", "n[1]"]
+        assert "__" not in names[0] or verbose
+    tagger = Tagger(union.set_params(words=Templates([(0, 0)])), LinearChainCRF())
+    tagger.fit([["in", "Paris"], ["York"]], [["O", "B"], ["B"]])
+    assert top_features(tagger)[0].positive[0].feature == "n[0]"
 
 
 def test_weights_of_a_union():

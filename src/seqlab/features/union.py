@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import FeatureUnion
 
 from seqlab.data import state_checks
@@ -18,9 +20,10 @@ class SequenceUnion(FeatureUnion):
     """Put the features of several transformers side by side.
 
     This is scikit-learn's `FeatureUnion` for transformers that return `Sequences` or a list of matrices,
-    one per sequence, with the same parameters, attributes and feature names (``words__word[0]=Paris``).
-    Columns that are mostly nonzero, such as word vectors, may stand beside sparse ones: linear chains
-    multiply each kind in the way that is faster.
+    one per sequence, with the same parameters, attributes and feature names (``words__word[0]=Paris``). If
+    a transformer has no ``get_feature_names_out``, its features are named by its name and their number
+    (``vectors[0]``). Columns that are mostly nonzero, such as word vectors, may stand beside sparse ones:
+    linear chains multiply each kind in the way that is faster.
 
     Parameters
     ----------
@@ -57,13 +60,62 @@ class SequenceUnion(FeatureUnion):
     array([[1. , 0. , 0. , 0.1, 0.9],
            [0. , 1. , 0. , 0. , 0. ],
            [0. , 0. , 1. , 0.8, 0.2]])
+    >>> union.get_feature_names_out()[-3:].tolist()
+    ['words__word[0]=York', 'vectors[0]', 'vectors[1]']
     """
+
+    # Number of columns of each transformer; None before the features are seen.
+    _n_columns: dict[str, int] | None = None
 
     def _check_state(self) -> None:
         """Raise an `InputError` if restored attributes do not agree with each other."""
         state_checks.check_named_estimators(self.transformer_list, "transformer_list", "transform")
         state_checks.check_type(self.n_jobs, "n_jobs", int, type(None))
         state_checks.check_type(self.transformer_weights, "transformer_weights", dict, type(None))
+        counts = state_checks.check_type(self._n_columns, "_n_columns", dict, type(None))
+        for n_columns in (counts or {}).values():
+            state_checks.check_int(n_columns, "_n_columns", 0, 2**31)
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> SequenceUnion:
+        """Fit all transformers.
+
+        If one of them does not name its features, X is transformed too, to count them.
+        """
+        if all(hasattr(transformer, "get_feature_names_out") for _, transformer, _ in self._iter()):
+            super().fit(X, y, **params)
+        else:
+            self.fit_transform(X, y, **params)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Sequences:
+        """Fit all transformers and return their features of X."""
+        self._n_columns = None
+        return super().fit_transform(X, y, **params)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the features."""
+        named = [
+            (name, self._names_of(name, transformer, input_features))
+            for name, transformer, _ in self._iter()
+        ]
+        if not self.verbose_feature_names_out:
+            return np.asarray(self._add_prefix_for_feature_names_out(named), dtype=object)
+        has_names = {name: hasattr(one, "get_feature_names_out") for name, one, _ in self._iter()}
+        prefixed = [
+            f"{name}__{one}" if has_names[name] else one for name, names in named for one in names
+        ]
+        return np.asarray(prefixed, dtype=object)
+
+    def _names_of(self, name: str, transformer: Any, input_features: Any) -> NDArray[np.object_]:
+        if hasattr(transformer, "get_feature_names_out"):
+            names = transformer.get_feature_names_out(input_features)
+        elif self._n_columns is None:
+            raise NotFittedError(
+                f"the features of {name!r} have no names yet: call fit of this SequenceUnion first"
+            )
+        else:
+            names = [f"{name}[{column}]" for column in range(self._n_columns[name])]
+        return np.asarray(names, dtype=object)
 
     def _iter(self) -> Any:
         """Yield (name, transformer, None): a list cannot be multiplied by a weight, as its matrices can."""
@@ -77,6 +129,10 @@ class SequenceUnion(FeatureUnion):
                 raise InputError(
                     "the transformers of a SequenceUnion return different numbers of steps"
                 )
+        if self._n_columns is None:
+            self._n_columns = {
+                name: part.n_features for name, part in zip(names, parts, strict=True)
+            }
         weights = self.transformer_weights or {}
         matrices = [
             part.matrix * weights[name] if name in weights else part.matrix
