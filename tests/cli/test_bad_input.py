@@ -84,6 +84,8 @@ def test_options_that_messages_suggest_work(run, tmp_path):
         (["--jobs", "0"], ["--jobs"]),
         (["--min-count", "0"], ["--min-count", "see seqlab train --help"]),
         (["--nonsense"], ["--nonsense", "see seqlab train --help"]),
+        (["--c1", "0.1"], ["No such option: --c1", "with -p c1=VALUE", "see seqlab train --help"]),
+        (["--beam-width=3"], ["No such option: --beam-width", "-p beam_width=VALUE"]),
         (["-t", "missing.tpl"], ["missing.tpl: no such file"]),
         (["--encoding", "klingon"], ["klingon"]),
     ],

@@ -62,6 +62,12 @@ def labeler_names() -> list[str]:
     return [*SHORT_NAMES, *(name for name in seqlab.__all__ if _is_labeler(name))]
 
 
+def parameter_names() -> set[str]:
+    """Names of the parameters of all labelers."""
+    labelers = (getattr(seqlab, name) for name in seqlab.__all__ if _is_labeler(name))
+    return {name for labeler in labelers for name in labeler._get_param_names()}
+
+
 def parse_value(text: str) -> Any:
     """Parse the value of a parameter: a number, true, false, none, a list, a dict, or else a string.
 

@@ -27,6 +27,7 @@ from seqlab.cli._errors import (
     report_error,
 )
 from seqlab.cli._interrupts import ignore_signals, was_terminated
+from seqlab.cli._labelers import parameter_names
 from seqlab.utils.streams import replace_closed_streams
 
 # The base class of typer's usage errors: typer comes with its own click or uses the installed one.
@@ -113,6 +114,11 @@ def _report_usage_error(error: Any) -> int:
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "seqlab"
+    unknown = getattr(error, "option_name", None)  # of an option that does not exist
+    if context is not None and context.info_name == "train" and isinstance(unknown, str):
+        name = unknown.lstrip("-").replace("-", "_")
+        if name in parameter_names():
+            message = f"No such option: {unknown}; set parameters of the model with -p {name}=VALUE"
     print_message(f"{message} (see {command} --help)")
     return USAGE
 

@@ -95,7 +95,8 @@ def train(
         str | None,
         typer.Option(
             "--dev",
-            help="Labelled file for early stopping (crf, perceptron) and for the score at the end.",
+            help="Labelled file for early stopping (crf, perceptron) and for the score at the end. "
+            "A crf benefits from early stopping only if its penalty is weak.",
         ),
     ] = None,
     jobs: _labelers.JobsOption = -1,
