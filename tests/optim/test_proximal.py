@@ -22,7 +22,7 @@ def random_preconditioner(random, n, n_block):
     block = root @ root.T + 0.1 * np.eye(n_block)
     dense = np.diag(diagonal)
     dense[np.ix_(indices, indices)] = block
-    return Preconditioner(diagonal, indices, block), dense
+    return Preconditioner(diagonal, [(indices, block)]), dense
 
 
 def filled_model(random, n=12, memory=4, n_pairs=6, *, is_replaced=False, n_block=0, n_still=0):
@@ -90,6 +90,74 @@ def test_the_step_minimises_the_model_with_its_penalty(
     moved, at_zero = active & (after != 0), active & (after == 0)
     np.testing.assert_allclose(slope[moved], -c1[moved] * np.sign(after[moved]), atol=1e-6)
     assert (np.abs(slope[at_zero]) <= c1[at_zero] + 1e-6).all()
+
+
+@pytest.mark.parametrize("by_sweeps", [False, True])
+@pytest.mark.parametrize("sizes", [(12,), (5, 7), (3, 1, 4), (2, 6)])
+def test_several_blocks_are_the_same_as_one_with_zeros_between_them(by_sweeps, sizes, monkeypatch):
+    monkeypatch.setattr("seqlab.optim.quadratic_model.FEW", 100)
+    monkeypatch.setattr(QuadraticModel, "_solve_whole", lambda *arguments, **options: None)
+    if by_sweeps:
+        monkeypatch.setattr("seqlab.optim.quadratic_model.MAX_STEPS", 0)
+        monkeypatch.setattr("seqlab.optim.quadratic_model.MAX_SWEEPS", 10_000)
+        monkeypatch.setattr("seqlab.optim.quadratic_model.SWEEP_TOL", 1e-15)
+    random = np.random.default_rng(len(sizes))
+    diagonal, order, first = random.uniform(0.5, 2.0, 12), random.permutation(12), 0
+    blocks, dense = [], np.diag(diagonal)
+    for size in sizes:
+        root, chosen = random.normal(size=(size, size)), np.sort(order[first : first + size])
+        blocks.append((chosen, root @ root.T + 0.1 * np.eye(size)))
+        dense[np.ix_(*blocks[-1][:1] * 2)] = blocks[-1][1]
+        first += size
+    every = np.sort(order[:first])
+    single = [(every, dense[np.ix_(every, every)])]
+    steps, w = random.normal(size=(6, 12)), random.normal(size=12) * (random.random(12) < 0.6)
+    gradient, c1, results = random.normal(size=12), np.full(12, 0.4), []
+    for given in (blocks, single):
+        preconditioner = Preconditioner(diagonal, given)
+        right = random.normal(size=first)
+        solved = np.zeros(12)
+        solved[preconditioner.indices] = preconditioner.solve_block(right)
+        np.testing.assert_allclose((dense @ solved)[preconditioner.indices], right, atol=1e-8)
+        model = QuadraticModel(preconditioner, 4)
+        for step in steps[:5]:
+            assert model.update(w, w + step, gradient, gradient + 2.0 * dense @ step + step)
+        model.replace_preconditioner(Preconditioner(diagonal, given))
+        assert model.update(w, w + steps[5], gradient, gradient + dense @ steps[5])
+        direction = np.empty(12)
+        results.append((model.minimise(w, gradient, c1, direction), direction))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-8)
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-6)
+
+
+def test_a_projection_reduces_the_penalty_where_nothing_else_changes():
+    """The objective depends on differences of two weights alone, of which the model knows nothing."""
+    random = np.random.default_rng(5)
+    root = random.normal(size=(15, 15))
+    half = root @ root.T + np.eye(15)
+    problem = quadratic(1)
+    problem.A = np.kron(half, [[1.0, -1.0], [-1.0, 1.0]])
+    problem.b = np.repeat(5.0 * random.normal(size=15), 2) * np.tile([1.0, -1.0], 15)
+    problem.strong_convexity = 0.0
+
+    def project(w, gradient, c1):
+        before = c1 @ np.abs(w)
+        pairs = w.reshape(-1, 2)
+        lower, upper = pairs.min(axis=1), pairs.max(axis=1)
+        pairs -= np.clip(0.0, lower, upper)[:, None]
+        return before - c1 @ np.abs(w)
+
+    start, options = np.full(30, 3.0), {"c1": np.full(30, 0.5), "max_iter": 500, "tol": 1e-10}
+    plain = list(proximal(problem, start, **options))
+    projected = list(proximal(problem, start, project=project, **options))
+    assert (start == 3.0).all()
+    assert projected[0].objective < plain[0].objective
+    for state in projected:
+        value = problem.loss_gradient(state.point)[0] + 0.5 * np.abs(state.point).sum()
+        assert state.objective == pytest.approx(value, rel=1e-9)
+        assert state.point.reshape(-1, 2).prod(axis=1).max() <= 0.0
+    assert projected[-1].converged
+    assert projected[-1].objective == pytest.approx(plain[-1].objective, rel=1e-7)
 
 
 def test_rejected_pairs_leave_the_others_unchanged(monkeypatch):

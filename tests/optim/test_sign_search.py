@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from seqlab.optim._sign_search import search_signs
-from seqlab.optim.preconditioner import Preconditioner
+from seqlab.optim.block_problem import BlockProblem
+from seqlab.optim.preconditioner import Preconditioner, factorise_block
 from seqlab.optim.quadratic_model import QuadraticModel
 
 
@@ -61,7 +62,7 @@ def test_a_model_whose_block_holds_all_weights_has_the_same_minimum(monkeypatch,
     monkeypatch.setattr("seqlab.optim.quadratic_model.SEARCH_TOL", 0.0)
     matrix, slopes, w, c1 = problem(12, 2, 3)
     random = np.random.default_rng(1)
-    preconditioner = Preconditioner(np.diag(matrix).copy(), np.arange(12), matrix * 1.0)
+    preconditioner = Preconditioner(np.diag(matrix).copy(), [(np.arange(12), matrix * 1.0)])
     model = QuadraticModel(preconditioner, 4)
     for _ in range(n_pairs):
         step = random.normal(size=12)
@@ -79,7 +80,7 @@ def test_an_exact_decrease_of_an_ill_conditioned_block_is_that_of_the_minimum(n_
     matrix[n_block:] *= np.eye(40)[n_block:]  # the other weights are not in the block
     matrix[:, n_block:] *= np.eye(40)[:, n_block:]
     block = matrix[:n_block, :n_block].copy()
-    preconditioner = Preconditioner(np.diag(matrix).copy(), np.arange(n_block), block)
+    preconditioner = Preconditioner(np.diag(matrix).copy(), [(np.arange(n_block), block)])
     model, direction = QuadraticModel(preconditioner, 4), np.empty(40)
     rough = model.minimise(w, slopes, c1, direction)
     exact = model.minimise(w, slopes, c1, direction, exact=True)
@@ -89,3 +90,24 @@ def test_an_exact_decrease_of_an_ill_conditioned_block_is_that_of_the_minimum(n_
     least += c1 @ (np.abs(w + expected) - np.abs(w))
     assert exact == pytest.approx(-least, rel=0.02)
     assert rough < 2 * exact
+
+
+@pytest.mark.parametrize("max_corrections", [0, 1, 8])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("n", "log_condition"), [(1, 0), (5, 1), (40, 2)])
+def test_a_block_finds_its_minimum_again_and_again(
+    n, log_condition, seed, max_corrections, monkeypatch
+):
+    monkeypatch.setattr("seqlab.optim.block_problem.MAX_CORRECTIONS", max_corrections)
+    matrix, slopes, w, c1 = problem(n, log_condition, seed)
+    part = BlockProblem(factorise_block(np.arange(n), matrix.copy(), keep=True))
+    random, direction = np.random.default_rng(seed), np.zeros(n)
+    for scale in (1.0, 1.0, 0.4):
+        is_active = (w != 0.0) | (np.abs(slopes) > c1)
+        direction[~is_active] = 0.0
+        signs = part.minimise(slopes, w, c1, scale, is_active, direction, max_solves=1000)
+        np.testing.assert_array_equal(signs, np.sign(w + direction) * is_active)
+        assert not direction[~is_active].any()
+        found = violation(matrix, slopes, w, c1, scale, direction)
+        assert found[is_active].max(initial=0.0) < 1e-6
+        slopes = slopes + 0.1 * random.normal(size=n)

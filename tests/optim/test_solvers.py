@@ -144,7 +144,7 @@ def random_preconditioner(random, n, n_block):
     root = random.normal(size=(n_block, n_block))
     dense = np.diag(diagonal)
     dense[np.ix_(indices, indices)] = root @ root.T + np.eye(n_block)
-    return Preconditioner(diagonal, indices, dense[np.ix_(indices, indices)]), dense
+    return Preconditioner(diagonal, [(indices, dense[np.ix_(indices, indices)])]), dense
 
 
 @pytest.mark.parametrize("n_block", [0, 1, 5, 8])
@@ -176,8 +176,8 @@ def test_the_direction_is_that_of_dense_bfgs_updates(n_block, is_replaced):
 def test_a_block_that_is_not_positive_definite_is_ignored():
     indices = np.array([1, 2])
     for block in ([[1.0, 2.0], [2.0, 1.0]], [[0.0, 0.0], [0.0, 1.0]], [[np.nan, 0.0], [0.0, 1.0]]):
-        assert not Preconditioner(np.ones(4), indices, np.array(block)).has_block
-    found = Preconditioner(np.ones(4), indices, np.array([[1e30, 0.5], [0.5, 1e-20]]))
+        assert not Preconditioner(np.ones(4), [(indices, np.array(block))]).has_block
+    found = Preconditioner(np.ones(4), [(indices, np.array([[1e30, 0.5], [0.5, 1e-20]]))])
     assert found.has_block  # equilibrated: only correlations matter
 
 

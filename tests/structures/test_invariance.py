@@ -91,3 +91,32 @@ def test_fitted_weights_have_no_part_in_them(n_sequences):
     np.testing.assert_allclose(
         [model.start_.sum(), model.end_.sum(), model.transitions_.sum()], 0.0, atol=1e-10
     )
+
+
+@pytest.mark.parametrize("c2", [0.0, 0.3])
+@pytest.mark.parametrize("options", [{}, {"all_states": False, "min_freq": 2}])
+def test_a_number_is_subtracted_where_that_reduces_the_l1_penalty(c2, options):
+    bound, codes, w = chain(**options)
+    objective = PenalisedObjective(Likelihood(bound, codes, np.ones(len(bound.X))), c2)
+    c1 = np.full(w.size, 0.7)
+    loss, gradient = objective.loss_gradient(w.copy())
+    moved, slopes = w.copy(), gradient.copy()
+    decrease = objective.reduce_penalty(moved, slopes, c1)
+    new_loss, new_gradient = objective.loss_gradient(moved.copy())
+    assert decrease > 0.01
+    penalties = [0.7 * np.abs(point).sum() for point in (w, moved)]
+    assert new_loss + penalties[1] == pytest.approx(loss + penalties[0] - decrease, rel=1e-12)
+    np.testing.assert_allclose(slopes, new_gradient, atol=1e-10)
+    # No other number is better.
+    firsts, size = bound.invariant_groups()
+    assert firsts.size == (4 if not options else np.count_nonzero(bound_counts(bound) == N_LABELS))
+    for first in firsts:
+        group = moved[first : first + size]
+        others = group - np.linspace(-3, 3, 601)[:, None]
+        values = (0.7 * np.abs(others) + c2 * others**2).sum(axis=1)
+        assert (0.7 * np.abs(group) + c2 * group**2).sum() <= values.min() + 1e-12
+
+
+def bound_counts(bound):
+    """The number of labels with a weight, of each feature."""
+    return np.diff(bound.structure.state.explicit()[0])

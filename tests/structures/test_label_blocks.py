@@ -52,7 +52,7 @@ def every_step(monkeypatch):
     """A sample so large that it is the data, and no shrinkage."""
     monkeypatch.setattr(label_blocks, "MAX_PASSES", 1e12)
     monkeypatch.setattr(label_blocks, "MAX_SAMPLED", 20_000)
-    monkeypatch.setattr(curvature_block, "SHRINKAGE", 0.0)
+    monkeypatch.setattr(label_blocks, "SHRINKAGE", 0.0)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -134,6 +134,11 @@ def test_precise_blocks_have_all_of_their_correlation():
     for (_, block), (_, other) in zip(shrunk, precise, strict=True):
         ratio = block[np.tril_indices(6, -1)] / other[np.tril_indices(6, -1)]
         np.testing.assert_allclose(ratio, 1.0 - curvature_block.SHRINKAGE)
+    sparse = term.bound.label_blocks(diagonal, sparse=True)
+    assert sparse.directions.shape == (0, term.n_params)
+    for (_, block), (_, other) in zip(sparse.blocks, precise, strict=True):
+        ratio = block[np.tril_indices(6, -1)] / other[np.tril_indices(6, -1)]
+        np.testing.assert_allclose(ratio, 1.0 - label_blocks.SPARSE_SHRINKAGE)
 
 
 def test_blocks_do_not_depend_on_the_number_of_threads(every_step):
@@ -163,21 +168,23 @@ def correlated(n_sequences):
     return X, [(x @ directions + random.gumbel(size=(8, 12))).argmax(axis=1) for x in X]
 
 
-def test_with_blocks_correlated_columns_take_fewer_iterations(monkeypatch):
+@pytest.mark.parametrize(("c1", "share"), [(0.0, 0.5), (0.1, 0.3), (1.0, 0.3)])
+def test_with_blocks_correlated_columns_take_fewer_iterations(monkeypatch, c1, share):
     X, y = correlated(300)
-    options = {"c2": 0.1, "tol": 1e-4}
+    options = {"c1": c1, "c2": 0.1, "tol": 1e-4, "max_iter": 3000}
     model = LinearChainCRF(**options).fit(X, y)
-    monkeypatch.setattr(label_blocks, "MAX_PASSES", 0.0)
+    monkeypatch.setattr(Likelihood, "label_blocks", lambda *arguments, **options: None)
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert without.converged_
     assert model.objective_ <= without.objective_ * (1.0 + 1e-4)
-    assert model.n_iter_ < 0.5 * without.n_iter_
+    assert model.n_iter_ < share * without.n_iter_
 
 
-def test_a_fit_with_blocks_does_not_depend_on_the_number_of_threads():
+@pytest.mark.parametrize("c1", [0.0, 0.1])
+def test_a_fit_with_blocks_does_not_depend_on_the_number_of_threads(c1):
     X, y = correlated(300)
-    one, two = (LinearChainCRF(c2=0.1, n_jobs=n).fit(X, y) for n in (1, 2))
+    one, two = (LinearChainCRF(c1=c1, c2=0.1, n_jobs=n).fit(X, y) for n in (1, 2))
     assert one.objective_ == two.objective_
     np.testing.assert_array_equal(one.coef_, two.coef_)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from seqlab.utils.linalg import BLOCK, Vector, axpy, dot
 
@@ -36,3 +38,45 @@ def penalised_sum(
         if observed.size > 0:
             total -= dot(w[first:last], observed[first:last])
     return total
+
+
+@njit(nogil=True, cache=True)
+def shift_groups(
+    w: Vector, gradient: Vector, c1: Vector, c2: float, firsts: NDArray[np.int64], size: int
+) -> float:
+    """Subtract from each group of weights the number that minimises ``sum c1 |w| + c2 w^2``.
+
+    Groups have ``size`` consecutive weights, begin at ``firsts``, and have one value of ``c1`` each. The
+    gradient of ``c2 w^2`` in ``gradient`` is updated. Returns the decrease.
+    """
+    total = 0.0
+    for first in firsts:
+        group, slopes, penalty = w[first : first + size], gradient[first : first + size], c1[first]
+        ordered = np.sort(group)
+        shift = _best_shift(ordered, penalty, c2)
+        if shift == 0.0:
+            continue
+        for k in range(size):
+            before, after = group[k], group[k] - shift
+            total += penalty * (abs(before) - abs(after)) + c2 * (before - after) * (before + after)
+            slopes[k] -= 2.0 * c2 * shift
+            group[k] = after
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _best_shift(ordered: Vector, c1: float, c2: float) -> float:
+    """Return the s that minimises ``sum c1 |w - s| + c2 (w - s)^2``; without c2 that nearest to zero."""
+    n = ordered.size
+    mean = ordered.mean() if c2 > 0.0 else 0.0
+    for below in range(n + 1):
+        # The minimum if just this number of weights are below it.
+        slope = c1 * (n - 2 * below)
+        if c2 > 0.0:
+            best = mean + slope / (2.0 * c2 * n)
+        else:
+            best = np.inf * slope if slope != 0.0 else 0.0
+        if below < n and best > ordered[below]:
+            continue  # more weights are below
+        return best if below == 0 else max(best, ordered[below - 1])
+    return 0.0

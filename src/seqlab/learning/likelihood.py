@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqlab.data.errors import InputError, NumericalError
-from seqlab.learning._kernels import penalised_sum
+from seqlab.learning._kernels import penalised_sum, shift_groups
 from seqlab.structures import BoundStructure, LabelCurvature, PartialLabels, SquareShares
 from seqlab.utils.threads import run_chunks
 
@@ -75,10 +75,13 @@ class DataTerm(Protocol):
         """
         ...
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def label_blocks(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return disjoint sets of weights and their blocks of the Hessian; None if they are not known.
 
-        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
+        They belong to the point of the last call of `curvature`, whose result is ``diagonal``. ``sparse``
+        says whether there is an L1 penalty; then there are no directions through several blocks. They have
         less correlation than the data suggest, unless ``precise``.
         """
         ...
@@ -101,6 +104,13 @@ class DataTerm(Protocol):
         """Subtract from ``w``, in place, its part in known directions in which the term is constant.
 
         With ``states_only``, those of the weights of node features.
+        """
+        ...
+
+    def invariant_groups(self) -> tuple[NDArray[np.int64], int]:
+        """Return the first weights of groups, and the size of each group.
+
+        The term stays the same if one number is added to all weights of a group.
         """
         ...
 
@@ -181,19 +191,21 @@ class Likelihood:
             return None
         return self.bound.curvature_block(w, diagonal, size, self.varying_weights, precise=precise)
 
-    @property
-    def has_label_blocks(self) -> bool:
-        """Whether blocks of labels are available and worthwhile.
+    def has_label_blocks(self, *, sparse: bool = False) -> bool:
+        """Return whether blocks of labels are available and worthwhile.
 
         They are not if one block for all weights is possible, which has the transitions too.
         """
-        return self.n_params > self._block_size(sparse=False) and self.bound.has_label_blocks
+        return self.n_params > self._block_size(sparse=sparse) and self.bound.has_label_blocks
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def label_blocks(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian, if they are worthwhile."""
-        if not self.has_label_blocks:
+        is_small = sparse and precise and self.n_params <= MAX_BLOCK  # one precise block is better
+        if is_small or not self.has_label_blocks(sparse=sparse):
             return None
-        return self.bound.label_blocks(diagonal, precise=precise)
+        return self.bound.label_blocks(diagonal, sparse=sparse, precise=precise)
 
     def afford_label_blocks(self, max_passes: float) -> None:
         """Let `label_blocks`, after the next call of `curvature`, take as long as this number of passes."""
@@ -230,6 +242,10 @@ class Likelihood:
     def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
         """Subtract from ``w``, in place, its part in known directions that change no probability."""
         self.bound.remove_invariant_part(w, states_only=states_only)
+
+    def invariant_groups(self) -> tuple[NDArray[np.int64], int]:
+        """Return groups of weights to which one number can be added: the first of each, and their size."""
+        return self.bound.invariant_groups()
 
     def squared_scales(self) -> Floats | None:
         """Return the squared scale of the feature of each weight; None if all are 1 or not known."""
@@ -293,3 +309,11 @@ class PenalisedObjective:
         """
         # Weights without a penalty: the part of the others may then be different from zero at the optimum.
         self.term.remove_invariant_part(w, states_only=self.penalised is not None)
+
+    def reduce_penalty(self, w: Floats, gradient: Floats, c1: Floats) -> float:
+        """Move ``w`` to the least penalty along directions in which the data term is constant.
+
+        The penalty is ``sum c1 |w|`` and that with c2; see `shift_groups`. Also updates the gradient, in
+        place; returns the decrease.
+        """
+        return float(shift_groups(w, gradient, c1, self.c2, *self.term.invariant_groups()))

@@ -85,7 +85,9 @@ class PseudoLikelihood:
         """Return None: no block of the Hessian is known."""
         return None
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def label_blocks(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return None: no blocks of the Hessian are known."""
         return None
 
@@ -100,6 +102,10 @@ class PseudoLikelihood:
 
     def remove_invariant_part(self, w: Floats, *, states_only: bool) -> None:
         """Do nothing: no direction is known in which the term is constant."""
+
+    def invariant_groups(self) -> tuple[NDArray[np.int64], int]:
+        """Return no groups."""
+        return np.empty(0, dtype=np.int64), 1
 
     def square_shares(self) -> None:
         """Return None: outliers are not treated separately."""

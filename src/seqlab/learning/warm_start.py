@@ -103,7 +103,7 @@ class WarmStart:
         random, began = np.random.default_rng(0), training_time()
         n_samples = len(self.term.bound.X)
         passes = self._choose_rate(random.permutation(n_samples)[:N_SAMPLE])
-        has_blocks = self.term.has_label_blocks and not self.curvature.sparse
+        has_blocks = self.term.has_label_blocks() and not self.curvature.sparse
         max_ratio = MAX_RATIO_WITH_BLOCKS if has_blocks else MAX_RATIO
         before = math.inf
         for n_done in range(1, MAX_PASSES + 1):

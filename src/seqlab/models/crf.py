@@ -333,8 +333,9 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
             }  # fmt: skip
             if c1 is None:
                 return optim.lbfgs(objective, w, project=objective.remove_constant_part, **options)
-            solve = optim.owlqn if self.solver == "owlqn" else optim.proximal
-            return solve(objective, w, c1=c1, **options)
+            if self.solver == "owlqn":
+                return optim.owlqn(objective, w, c1=c1, **options)
+            return optim.proximal(objective, w, c1=c1, project=objective.reduce_penalty, **options)
 
         if term.bound.n_labels == 1:  # all weights predict that label; zero has the least penalty
             info = {"gradient_norm": 0.0, "bound": 0.0}

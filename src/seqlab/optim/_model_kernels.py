@@ -180,6 +180,7 @@ def descend_coordinates(
     curvature: Vector,
     rank: NDArray[np.int64],
     rest: Vector,
+    first: NDArray[np.int64],
     max_sweeps: int,
     tol: float,
     direction: Vector,
@@ -187,15 +188,17 @@ def descend_coordinates(
 ) -> float:
     """Minimise ``g'd + d'(B + R)d / 2 + sum c1 |w + d|`` over the active weights by coordinate descent.
 
-    ``rest`` is R for the weights of the block, with a diagonal of zeros; ``rank`` is the row of an active
-    weight, -1 for a weight that is not in the block. ``direction`` is set to ``d``, and ``products``, zeros
+    ``rest`` holds the rows of R, with a diagonal of zeros, each for the weights of one block: from place
+    ``first`` in the vector of all weights of blocks. ``rank`` is the row of an active weight, -1 for a weight
+    that is not in a block. ``direction`` is set to ``d``, and ``products``, zeros
     before, to ``Q'd``. Sweeps end if one gains less than ``tol`` times the gain of all so far. Returns the
     decrease of the model.
     """
     size = pairs.shape[1]
     memory = size // 2
     direction[:] = 0.0
-    offset = np.zeros(rest.shape[0])  # R d
+    width = rest.shape[1]
+    offset = np.zeros(rest.shape[0] + width)  # R d, and room for the zeros at the ends of rows
     total = 0.0
     for _ in range(max_sweeps):
         gain = 0.0
@@ -219,7 +222,8 @@ def descend_coordinates(
                     products[k] += base * pair[k]
                     products[memory + k] += change * pair[memory + k]
                 if rank[i] >= 0:
-                    axpy(change, rest[rank[i]], offset)
+                    begin = first[rank[i]]
+                    axpy(change, rest[rank[i]], offset[begin : begin + width])
                 gain -= change * (slope + 0.5 * bend * change) + c1[j] * (abs(after) - abs(before))
         total += gain
         if gain <= tol * total:

@@ -1,28 +1,26 @@
-"""The dense block in the quadratic model of the proximal quasi-Newton solver.
+"""The dense blocks in the quadratic model of the proximal quasi-Newton solver.
 
-Given the unknowns of the limited-memory matrix, the model is a sum over the weights, except for those of the
-block. Their part is a small problem of its own: a quadratic function with an L1 penalty.
+Given the unknowns of the limited-memory matrix, the model is a sum over the weights that are in no block, and
+over the blocks: see `BlockProblem` for the minimum of the part of one block.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.optim._model_kernels import descend_block
-from seqlab.optim._sign_search import search_signs
+from seqlab.optim.block_problem import BlockProblem
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
-from seqlab.utils.cholesky import factorise, solve_cholesky, solve_cholesky_rows
-from seqlab.utils.linalg import dot, matmul, multiply
-
-# Sweeps of coordinate descent, which find most signs, before the search for the others. More sweeps would
-# find them too, but take thousands if columns are almost collinear.
-N_SWEEPS = 16
+from seqlab.utils.linalg import dot, multiply
 
 
 class BlockTerms:
-    """What a block adds to inner products of pairs, and the minimum of its part of the model.
+    """What blocks add to inner products of pairs, and the minimum of their part of the model.
+
+    Vectors for the weights of the blocks are in the order of ``indices``.
 
     Parameters
     ----------
@@ -32,13 +30,12 @@ class BlockTerms:
     def __init__(self, preconditioner: Preconditioner) -> None:
         self.indices = preconditioner.indices
         self._preconditioner = preconditioner
-        self._block = np.ascontiguousarray(preconditioner.block)
-        self._diagonal = np.diag(self._block).copy()
-        self.rest = self._block - np.diag(self._diagonal)
+        self._problems = [BlockProblem(block) for block in preconditioner.blocks]
+        ends = np.cumsum([0, *(block.indices.size for block in preconditioner.blocks)])
+        self._parts = [slice(*pair) for pair in pairwise(ends.tolist())]
+        self._diagonal = preconditioner.working_diagonal()[self.indices]
         self._steps: dict[int, Vector] = {}
         self._extra: dict[int, Vector] = {}
-        self._factor_of: tuple[bytes, Vector] | None = None
-        self._signs = np.empty(0, dtype=np.int8)  # of the last minimum
 
     def add_pair(self, place: int, step: Vector, change: Vector, pairs: Vector) -> Vector:
         """Add a pair, of which ``pairs`` holds step and change; return what to add to its products.
@@ -48,7 +45,7 @@ class BlockTerms:
         """
         if self.indices.size == 0:
             return np.zeros((4, pairs.shape[1] // 2))
-        extra = multiply(self.rest, step) / self._diagonal
+        extra = self._multiply_rest(step) / self._diagonal
         added = np.zeros((4, pairs.shape[1] // 2))
         added[0, place] = dot(step, extra * self._diagonal)
         for other, other_extra in self._extra.items():
@@ -67,13 +64,31 @@ class BlockTerms:
         self._extra.pop(place, None)
 
     def step(self, place: int) -> Vector:
-        """Return the step of a pair, for the weights of the block."""
+        """Return the step of a pair, for the weights of the blocks."""
         return self._steps[place]
 
     def quadratic(self, direction: Vector) -> float:
-        """Return ``d'Rd``."""
+        """Return ``d'Rd``, where R holds the blocks with a diagonal of zeros."""
         part = direction[self.indices]
-        return float(dot(part, multiply(self.rest, part))) if part.size else 0.0
+        return float(dot(part, self._multiply_rest(part))) if part.size else 0.0
+
+    def _multiply_rest(self, vector: Vector) -> Vector:
+        out = np.empty_like(vector)
+        for problem, part in zip(self._problems, self._parts, strict=True):
+            out[part] = multiply(problem.rest, vector[part])
+        return out
+
+    def rest_rows(self) -> tuple[Vector, NDArray[np.int64]]:
+        """Return R with one row per weight, of its block alone, and the place of that in ``indices``.
+
+        Rows of smaller blocks end with zeros.
+        """
+        widths = [part.stop - part.start for part in self._parts]
+        rows = np.zeros((self.indices.size, max(widths, default=0)))
+        for problem, part, width in zip(self._problems, self._parts, widths, strict=True):
+            rows[part, :width] = problem.rest
+        first = np.repeat([part.start for part in self._parts], widths).astype(np.int64)
+        return rows, first
 
     def minimise(
         self,
@@ -86,70 +101,23 @@ class BlockTerms:
         *,
         max_solves: int,
     ) -> NDArray[np.int8]:
-        """Minimise ``slopes'd + s d'Hd / 2 + sum c1 |w + d|`` over the active weights of the block H.
+        """Minimise ``slopes'd + s d'Hd / 2 + sum c1 |w + d|`` over the active weights of the blocks H.
 
-        ``direction`` is the starting point and receives the result. Coordinate descent and `search_signs`
-        find the signs of ``w + d``; given these, the solution of linear equations is exact. The signs of the
-        last call are tried first. The search solves at most ``max_solves`` systems of equations. Returns the
+        ``direction`` is the starting point and receives the result; see `BlockProblem.minimise`. Returns the
         signs, 0 for weights that are zero and for those that are not active.
         """
-        arrays = slopes, w, c1, scale, is_active
-        if self._signs.size and self._solve_for_signs(self._signs, *arrays, direction):
-            return self._signs
-        self._signs = descend_block(self._block, *arrays, N_SWEEPS, direction)
-        if not self._solve_for_signs(self._signs, *arrays, direction):
-            search_signs(self._block, *arrays, max_solves, 0.0, direction)
-            self._signs = np.where(is_active, np.sign(w + direction), 0.0).astype(np.int8)
-        return self._signs
-
-    def _solve_for_signs(
-        self,
-        signs: NDArray[np.int8],
-        slopes: Vector,
-        w: Vector,
-        c1: Vector,
-        scale: float,
-        is_active: NDArray[np.bool_],
-        direction: Vector,
-    ) -> bool:
-        """Set ``direction`` to the minimum if ``w + d`` has the given signs there; return whether it has."""
-        if (signs[~is_active] != 0).any():
-            return False
-        moving, at_zero = np.flatnonzero(signs), is_active & (signs == 0)
-        exact = np.where(at_zero, -w, 0.0)
-        if moving.size:
-            lower = self._factor(moving)
-            if lower.size == 0:
-                return False
-            right = -(slopes + c1 * signs) / scale - multiply(self._block, exact)
-            exact[moving] = solve_cholesky(lower, right[moving])
-        if (np.sign((w + exact)[moving]) != signs[moving]).any():
-            return False
-        slope = slopes + scale * multiply(self._block, exact)
-        if (np.abs(slope[at_zero]) > c1[at_zero] * (1.0 + 1e-9)).any():
-            return False
-        direction[:] = exact
-        return True
+        signs = np.empty(self.indices.size, dtype=np.int8)
+        for problem, part in zip(self._problems, self._parts, strict=True):
+            arrays = slopes[part], w[part], c1[part], scale, is_active[part], direction[part]
+            signs[part] = problem.minimise(*arrays, max_solves=max_solves)
+        return signs
 
     def gram(self, rows: Vector, signs: NDArray[np.int8], scale: float) -> Vector:
         """Return ``Q'(s H)^-1 Q`` over the weights that are not zero; ``rows`` are those of Q.
 
         Raises `LinAlgError` if rounding errors make a part of H indefinite.
         """
-        moving = np.flatnonzero(signs)
-        if moving.size == 0:
-            return np.zeros((rows.shape[1], rows.shape[1]))
-        part = np.ascontiguousarray(rows[moving])
-        lower = self._factor(moving)
-        if lower.size == 0:
-            raise np.linalg.LinAlgError("the block is not positive definite")
-        solved = solve_cholesky_rows(lower, np.ascontiguousarray(part.T))
-        return matmul(solved / scale, part)
-
-    def _factor(self, moving: NDArray[np.int64]) -> Vector:
-        """Return the Cholesky factor of a part of the block; the last one is kept."""
-        key = moving.tobytes()
-        if self._factor_of is None or self._factor_of[0] != key:
-            part = np.ascontiguousarray(self._block[np.ix_(moving, moving)])
-            self._factor_of = key, part if factorise(part) else np.empty((0, 0))
-        return self._factor_of[1]
+        total = np.zeros((rows.shape[1], rows.shape[1]))
+        for problem, part in zip(self._problems, self._parts, strict=True):
+            total += problem.gram(rows[part], signs[part], scale)
+        return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -9,20 +11,58 @@ from numpy.typing import NDArray
 from seqlab.optim.state import Vector
 from seqlab.utils.cholesky import factorise, solve_cholesky
 
+Indices = NDArray[np.int64]
+
+
+class DenseBlock(NamedTuple):
+    """Positive definite block of a matrix."""
+
+    indices: Indices
+    matrix: Vector  # empty if it is not kept
+    roots: Vector  # of its diagonal
+    lower: Vector  # the Cholesky factor of its correlations
+
+    def solve(self, right: Vector) -> Vector:
+        """Return the product of the inverse with a vector."""
+        out: Vector = solve_cholesky(self.lower, right / self.roots) / self.roots
+        return out
+
+
+def factorise_block(indices: Indices, matrix: Vector, *, keep: bool) -> DenseBlock | None:
+    """Return a block with its factor; None if it is not positive definite.
+
+    The factor overwrites the matrix, unless it is to be kept.
+    """
+    # Equilibrated: features may have very different scales.
+    roots = np.sqrt(np.diag(matrix))
+    if indices.size == 0 or not (np.isfinite(roots) & (roots > 0.0)).all():
+        return None
+    lower = matrix.copy() if keep else matrix
+    lower /= roots[:, None]
+    lower /= roots
+    if not factorise(lower):
+        return None
+    return DenseBlock(indices, matrix if keep else np.empty((0, 0)), roots, lower)
+
 
 class Preconditioner:
-    """Positive definite matrix, diagonal except for a block of a few hundred weights.
+    """Positive definite matrix, diagonal except for blocks of a few hundred weights.
 
     Parameters
     ----------
     diagonal : array of shape (n_params,)
-        Its entries for the weights of the block are not used.
-    indices : int64 array of shape (n_block,), optional
-        Weights of the block.
-    block : array of shape (n_block, n_block), optional
-        Symmetric. A block that is not positive definite is ignored.
-    keep_block : bool, default=True
-        Keep the block beside its factor, which a `QuadraticModel` needs. Otherwise the factor overwrites it.
+        Its entries for the weights of the blocks are not used.
+    blocks : list of (indices, block), optional
+        Disjoint weights and their symmetric blocks. A block that is not positive definite is ignored.
+    keep_blocks : bool, default=True
+        Keep the blocks beside their factors, which a `QuadraticModel` needs. Otherwise the factors overwrite
+        them.
+
+    Attributes
+    ----------
+    blocks : list of DenseBlock
+    indices : int64 array
+        The weights of all blocks.
     """
 
     # First step of a line search. A diagonal treats correlated features as independent, so its steps are too
@@ -32,28 +72,15 @@ class Preconditioner:
     def __init__(
         self,
         diagonal: Vector,
-        indices: NDArray[np.int64] | None = None,
-        block: Vector | None = None,
+        blocks: list[tuple[Indices, Vector]] | None = None,
         *,
-        keep_block: bool = True,
+        keep_blocks: bool = True,
     ) -> None:
         self.diagonal = diagonal
-        self.indices = np.empty(0, dtype=np.int64)
-        self.block = np.empty((0, 0))
-        self._roots = np.empty(0)
-        self._lower = np.empty((0, 0))
-        if indices is None or block is None or indices.size == 0:
-            return
-        # Equilibrated: features may have very different scales.
-        roots = np.sqrt(np.diag(block))
-        if not (np.isfinite(roots) & (roots > 0.0)).all():
-            return
-        lower = block.copy() if keep_block else block
-        lower /= roots[:, None]
-        lower /= roots
-        if factorise(lower):
-            self.indices, self._roots, self._lower = indices, roots, lower
-            self.block = block if keep_block else self.block
+        found = [factorise_block(*block, keep=keep_blocks) for block in blocks or []]
+        self.blocks = [block for block in found if block is not None]
+        none = np.empty(0, dtype=np.int64)
+        self.indices = np.concatenate([none, *(block.indices for block in self.blocks)])
 
     @property
     def has_block(self) -> bool:
@@ -61,7 +88,7 @@ class Preconditioner:
         return self.indices.size > 0
 
     def diagonal_inverse(self) -> Vector:
-        """Return the inverse of the diagonal part, with zeros for the weights of the block."""
+        """Return the inverse of the diagonal part, with zeros for the weights of the blocks."""
         inverse: Vector = 1.0 / self.diagonal
         inverse[self.indices] = 0.0
         return inverse
@@ -69,12 +96,17 @@ class Preconditioner:
     def working_diagonal(self) -> Vector:
         """Return the diagonal of the whole matrix."""
         diagonal = self.diagonal.copy()
-        diagonal[self.indices] = np.diag(self.block)
+        for block in self.blocks:
+            diagonal[block.indices] = np.diag(block.matrix)
         return diagonal
 
     def solve_block(self, right: Vector) -> Vector:
-        """Return the product of the inverse of the block with a vector of its size."""
-        out: Vector = solve_cholesky(self._lower, right / self._roots) / self._roots
+        """Return the product of the inverse with a vector whose entries are in the order of ``indices``."""
+        out, first = np.empty_like(right), 0
+        for block in self.blocks:
+            last = first + block.indices.size
+            out[first:last] = block.solve(right[first:last])
+            first = last
         return out
 
 
@@ -104,35 +136,30 @@ class BlockPreconditioner(Preconditioner):
     def __init__(
         self,
         diagonal: Vector,
-        blocks: list[tuple[NDArray[np.int64], Vector]],
+        blocks: list[tuple[Indices, Vector]],
         directions: sp.csr_matrix,
         hessian: Vector,
     ) -> None:
-        super().__init__(diagonal)
-        parts = [Preconditioner(diagonal, *block, keep_block=False) for block in blocks]
-        self._parts = [part for part in parts if part.has_block]
-        in_blocks = np.concatenate([self.indices, *(part.indices for part in self._parts)])
-        if in_blocks.size == 0:
+        super().__init__(diagonal, blocks, keep_blocks=False)
+        if not self.has_block:
             return
         is_single = np.ones(diagonal.size, dtype=bool)
-        is_single[in_blocks] = False
+        is_single[self.indices] = False
         self._single = diagonal[is_single]
-        self.indices = np.concatenate([in_blocks, np.flatnonzero(is_single)])
+        # Directions run through all weights.
+        self.indices = np.concatenate([self.indices, np.flatnonzero(is_single)])
         self._directions = directions[:, self.indices].tocsr()
         self._transposed = self._directions.T.tocsr()
         every = np.arange(hessian.shape[0])
         hessian[every, every] *= 1.0 + self.RIDGE
-        self._coarse = Preconditioner(np.diag(hessian), every, hessian, keep_block=False)
+        self._coarse = factorise_block(every, hessian, keep=False)
 
     def solve_block(self, right: Vector) -> Vector:
         """Return the product of the inverse with a vector whose entries are in the order of ``indices``."""
-        out, first = np.empty_like(right), 0
-        for part in self._parts:
-            last = first + part.indices.size
-            out[first:last] = part.solve_block(right[first:last])
-            first = last
-        out[first:] = right[first:] / self._single
-        if self._coarse.has_block:
-            along = self._coarse.solve_block(self._directions @ right)
+        n_single = self._single.size
+        out = super().solve_block(right)
+        out[right.size - n_single :] = right[right.size - n_single :] / self._single
+        if self._coarse is not None:
+            along = self._coarse.solve(self._directions @ right)
             out += self._transposed @ along
         return out

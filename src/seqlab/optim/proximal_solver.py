@@ -8,7 +8,7 @@ direction; here the model includes the penalty. It needs a half to a fifth of OW
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -49,15 +49,24 @@ def proximal(
     memory: int = 6,
     preconditioner: Preconditioner | None = None,
     curvature: CurvatureModel | None = None,
+    project: Callable[[Vector, Vector, Vector], float] | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[FitState]:
-    """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`."""
+    """Yield the states of the proximal quasi-Newton method; parameters as in `owlqn`.
+
+    ``project`` moves a point, in place, along directions in which only the penalty changes, to where that is
+    least. It receives the point, the gradient, which it updates, and c1, and returns the decrease. The model,
+    which has much curvature along parts of these directions, would move there slowly.
+    """
     is_reliable = curvature is None or curvature.is_reliable
     rule = StoppingRule(tol, objective.strong_convexity, confirm=True, only_bound=not is_reliable)
     smooth, gradient = objective.loss_gradient(w)
     value = smooth + float(dot(c1, np.abs(w)))
     if not np.isfinite(value):
         raise NumericalError("the objective is not finite at the starting point")
+    if project is not None:
+        w, gradient = w.copy(), gradient.copy()
+        value -= project(w, gradient, c1)
     norm = subgradient_norm(w, gradient, c1)
     if preconditioner is None:
         preconditioner = Preconditioner(np.full(w.size, max(norm, 1e-300)))
@@ -94,6 +103,12 @@ def proximal(
             model.clear()
             model.minimise(w, gradient, c1, direction)
             continue
+        if project is not None:
+            w_new, gradient_new = (
+                w_new.copy(),
+                gradient_new.copy(),
+            )  # the objective keeps its last results
+            value_new -= project(w_new, gradient_new, c1)
         model.update(w, w_new, gradient, gradient_new)
         n_flat = n_flat + 1 if value_new >= value else 0
         w, value, gradient = w_new, value_new, gradient_new

@@ -5,7 +5,7 @@
 
 for the preconditioner D, steps S, gradient changes Y, and L the part of S'Y below its diagonal (Byrd, Nocedal
 & Schnabel 1994). The scale ``s`` is chosen from the last pair, between the two usual values. D is diagonal
-except for a dense block of a few weights; see `BlockTerms` for how it is treated.
+except for dense blocks of a few weights each; see `BlockTerms` for how they are treated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from seqlab.optim._tile_kernels import (
     minimise_tiles,
     store_direction,
 )
-from seqlab.optim.block_terms import N_SWEEPS, BlockTerms
+from seqlab.optim.block_problem import N_SWEEPS
+from seqlab.optim.block_terms import BlockTerms
 from seqlab.optim.preconditioner import Preconditioner
 from seqlab.optim.state import Vector
 from seqlab.utils.linalg import dot, matmul, multiply
@@ -47,12 +48,12 @@ SWEEP_TOL = 0.01
 # of 0 to 0.03, six data sets took the same number of iterations, within 2 %. The first `FEW` weights do not
 # count: if there are no others, each may matter. After `PATIENCE` steps they do: a few signs may alternate.
 MAX_CHANGED, FEW, PATIENCE = 0.02, 1000, 6
-# Systems of equations that the search for the signs of the block solves at most, each of which takes about as
+# Systems of equations that the search for the signs of a block solves at most, each of which takes about as
 # long as a pass over the data. On correlated numbers, 6 systems take half of the time of 200, in as many
 # iterations. The decrease is then too small, and is exact with the second number. If other weights are not in
 # the block, more signs must be right for the Newton steps to converge.
 MAX_SOLVES, EXACT_SOLVES, NEWTON_SOLVES = 6, 2_000, 20
-# If all weights are in the block: the share of the decrease at which the search ends, unless the result must
+# If all weights are in one block: the share of the decrease at which the search ends, unless the result must
 # be exact; and the factor of the decrease if it has ended before.
 SEARCH_TOL, EARLY_END = 0.01, 2.0
 # The scale of the preconditioner is a geometric mean of ``y'D^-1 y / s'y``, which makes steps short, and of
@@ -188,14 +189,14 @@ class QuadraticModel:
     ) -> float:
         """Set ``direction`` to the step that minimises model and penalty; return their decrease.
 
-        If the block is ill-conditioned, the minimum is not found, and the decrease may be smaller than that
+        If a block is ill-conditioned, the minimum is not found, and the decrease may be smaller than that
         of the minimum, unless ``exact``.
         """
         direction[:] = 0.0
         active = self._active[: find_active(w, gradient, c1, self._in_block, self._active)]
         block = self._block.indices
         in_block = (w[block] != 0.0) | (np.abs(gradient[block]) > c1[block])
-        if block.size == w.size:
+        if len(self._preconditioner.blocks) == 1 and block.size == w.size:
             found = self._solve_whole(w, gradient, c1, in_block, direction, exact=exact)
             if found is not None:
                 return found
@@ -228,11 +229,11 @@ class QuadraticModel:
     ) -> float | None:
         """Minimise by semi-smooth Newton steps; return the decrease, or None if they do not converge.
 
-        Given ``u = M Q'd``, the model is a sum over the weights and the block. Its minimum ``d(u)`` is a soft
-        threshold of each weight, and a small problem for the block. The steps solve ``u = M Q'd(u)``, a
+        Given ``u = M Q'd``, the model is a sum over weights and blocks. Its minimum ``d(u)`` is a soft
+        threshold of each weight, and a small problem for each block. The steps solve ``u = M Q'd(u)``, a
         piecewise linear system of the size of the memory; the solution is exact when no weight changes its
         sign any more, and good enough when few do. ``shift`` is the first u. ``active`` are weights that are
-        not in the block, ``is_active`` says which weights of the block are active.
+        not in blocks, ``is_active`` says which weights of blocks are active.
         """
         places = np.array(self._order, dtype=np.int64)
         columns = np.concatenate([places, self._memory + places])
@@ -329,11 +330,8 @@ class QuadraticModel:
         *,
         exact: bool,
     ) -> float | None:
-        """Minimise if all weights are in the block; return the decrease, or None if B is not definite.
-
-        There are so few weights that B can be computed.
-        """
-        matrix = self._scale * self._preconditioner.block
+        """Minimise if one block, which is small, has all weights; None if B is not definite."""
+        matrix = self._scale * self._preconditioner.blocks[0].matrix
         if not self.is_empty:
             rows = self._pairs.copy()
             rows[:, : self._memory] *= self._scale * self.diagonal[:, None]
@@ -376,10 +374,11 @@ class QuadraticModel:
         run_chunks(run, active.size, self._n_jobs)
         rank = np.full(self.diagonal.size, -1, dtype=np.int64)
         rank[self._block.indices] = np.arange(self._block.indices.size)
+        rest, first = self._block.rest_rows()
         products = np.zeros(2 * self._memory)
         decrease = descend_coordinates(
             w, gradient, c1, active, self.diagonal, self._scale, self._pairs, rows, curvature,
-            rank[active], self._scale * self._block.rest, MAX_SWEEPS, SWEEP_TOL, direction, products,
+            rank[active], self._scale * rest, first, MAX_SWEEPS, SWEEP_TOL, direction, products,
         )  # fmt: skip
         return float(decrease), products
 

@@ -373,8 +373,12 @@ class BoundStructure(ABC):
         """Whether `label_blocks` are available, unless features turn out to be uncorrelated."""
         return False
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def label_blocks(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return some disjoint sets of weights and their blocks of the Hessian, one for each label.
+
+        With directions that run through several blocks, unless ``sparse``: with an L1 penalty.
 
         They belong to the point of the last call of `curvature`, whose result is ``diagonal``. They have
         less correlation than the data suggest, unless ``precise``. None if they are not available, or if
@@ -388,6 +392,13 @@ class BoundStructure(ABC):
         Directions that are known; with ``states_only``, those of the weights of node features.
         """
         return
+
+    def invariant_groups(self) -> tuple[NDArray[np.int64], int]:
+        """Return the first weights of groups, and the size of each group.
+
+        If one number is added to all weights of a group, no probability changes.
+        """
+        return np.empty(0, dtype=np.int64), 1
 
     def afford_label_blocks(self, max_passes: float) -> None:
         """Let `label_blocks` take as long as this number of passes over the data."""

@@ -306,11 +306,13 @@ class BoundChain(BoundStructure):
         """Whether blocks of labels take about as long as a few passes."""
         return self._label_blocks is not None
 
-    def label_blocks(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def label_blocks(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return the weights of each label and their block of the Hessian; see `BoundStructure`."""
         if self._label_blocks is None:
             return None
-        return self._label_blocks.compute(diagonal, precise=precise)
+        return self._label_blocks.compute(diagonal, sparse=sparse, precise=precise)
 
     @cached_property
     def _invariance(self) -> ChainInvariance:
@@ -319,6 +321,10 @@ class BoundChain(BoundStructure):
     def remove_invariant_part(self, w: Floats, *, states_only: bool = False) -> None:
         """Subtract from ``w``, in place, its part in directions that change no probability."""
         self._invariance.remove(w, states_only=states_only)
+
+    def invariant_groups(self) -> tuple[NDArray[np.int64], int]:
+        """Return the first weight of each feature that has weights for all labels, and their number."""
+        return self._invariance.firsts, self.structure.n_labels
 
     def hessian(self, w: Floats, weights: Floats | None = None, **limits: float) -> Floats | None:
         """Return the Hessian at ``w``, as `chain_hessian`."""

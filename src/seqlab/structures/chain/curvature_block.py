@@ -107,7 +107,7 @@ def sample_block(
     is_known = np.arange(chosen.size) < first_transition
     variances = np.where(is_known | ~(variances > 0.0), diagonal, variances)
     is_large = n_sampled >= min(STEPS_PER_WEIGHT * chosen.size, X.n_steps)
-    complete_block(covariances, variances, precise=precise and is_large)
+    complete_block(covariances, variances, PRECISE_SHRINKAGE if precise and is_large else SHRINKAGE)
     return covariances
 
 
@@ -146,12 +146,11 @@ def sample_parts(
     return np.split(order, np.flatnonzero(np.diff(part)) + 1) if order.size else []
 
 
-def complete_block(block: Floats, variances: Floats, *, precise: bool = False) -> None:
+def complete_block(block: Floats, variances: Floats, shrinkage: float) -> None:
     """Turn covariances, in place, into a block with these variances.
 
-    Correlations are shrunk, because they come from a sample, unless ``precise``.
+    A share of the correlations is removed, because they come from a sample.
     """
-    shrinkage = PRECISE_SHRINKAGE if precise else SHRINKAGE
     roots = np.sqrt(np.maximum(np.diag(block), 0.0))
     roots[roots == 0.0] = np.inf  # not in the sample: not correlated
     np.fill_diagonal(block, 0.0)

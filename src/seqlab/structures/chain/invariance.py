@@ -5,7 +5,9 @@ alike. The same holds for all transitions, all start weights and all end weights
 added to every transition from ``i`` to ``j``, ``a`` to the start weights and ``-a`` to the end weights, the
 changes cancel along a labeling. The likelihood is constant in these directions, so with an L2 penalty the
 optimum has no part in them. A preconditioner that treats labels as independent does not know that: its steps
-have such parts, which disappear slowly, because only the penalty decreases there.
+have such parts, which disappear slowly, because only the penalty decreases there. With an L1 penalty the
+optimum has such parts, but the best number to add to the weights of a feature is known: with label blocks,
+eight fits then took 0.4 to 1.06 times as many iterations.
 """
 
 from __future__ import annotations
@@ -31,19 +33,24 @@ class ChainInvariance:
     Parameters
     ----------
     structure : ChainStructure
+
+    Attributes
+    ----------
+    firsts : int64 array
+        First weight of each feature that has weights for all labels.
     """
 
     def __init__(self, structure: ChainStructure) -> None:
         starts, _ = structure.state.explicit()
         is_complete = np.diff(starts) == structure.n_labels
-        self._firsts = structure.slices["state"].start + starts[:-1][is_complete].astype(np.int64)
+        self.firsts = structure.slices["state"].start + starts[:-1][is_complete].astype(np.int64)
         self._n_labels, self._slices = structure.n_labels, structure.slices
         self._has_boundary = structure.boundary
         self._has_transitions = bool(structure.has_transition.all())
 
     def remove(self, w: Floats, *, states_only: bool = False) -> None:
         """Subtract the part of ``w`` in these directions, in place; with ``states_only`` of state weights."""
-        centre_groups(w, self._firsts, self._n_labels)
+        centre_groups(w, self.firsts, self._n_labels)
         if states_only:
             return
         start, end = w[self._slices["start"]], w[self._slices["end"]]

@@ -18,11 +18,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from seqlab.structures.chain.block_directions import BlockDirections
 from seqlab.structures.chain.columns import outer_products
-from seqlab.structures.chain.curvature_block import complete_block
+from seqlab.structures.chain.curvature_block import (
+    PRECISE_SHRINKAGE,
+    SHRINKAGE,
+    complete_block,
+)
 from seqlab.structures.values import LabelCurvature
 from seqlab.utils.threads import run_blocks
 
@@ -43,6 +48,9 @@ MEMORY_SHARE, MIN_BYTES = 0.25, 1 << 24
 # Smallest sum of the squared correlations of a feature with the others, on average. With less, as if exactly
 # one of the features is on, the blocks are diagonal, and a single block with the transitions is better.
 MIN_CORRELATION = 0.1
+# Share of the correlations that is removed with an L1 penalty: ten fits (five data sets) took 0.85 times as
+# many iterations as with `SHRINKAGE`.
+SPARSE_SHRINKAGE = 0.002
 
 
 def plan_label_blocks(
@@ -105,12 +113,15 @@ class LabelBlocks:
         self.variances = np.zeros((n_labels, self._steps.size), dtype=np.float32)
         self.point: tuple[Floats, Floats | None] = np.zeros(structure.n_params), None
 
-    def compute(self, diagonal: Floats, *, precise: bool = False) -> LabelCurvature | None:
+    def compute(
+        self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
+    ) -> LabelCurvature | None:
         """Return the weights of each label and their block, with the given diagonal of the Hessian.
 
         Only correlations come from the sample; they are shrunk, unless ``precise``. None if features are
-        hardly correlated. Directions that run through several blocks are added.
+        hardly correlated. Directions that run through several blocks are added, unless ``sparse``.
         """
+        shrinkage = PRECISE_SHRINKAGE if precise else SPARSE_SHRINKAGE if sparse else SHRINKAGE
         starts, labels = self._structure.state.explicit()
         feature = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         by_label = np.argsort(labels, kind="stable")
@@ -123,15 +134,18 @@ class LabelBlocks:
             chosen = feature[weights]
             if chosen.size < products.shape[0]:
                 products = products[np.ix_(chosen, chosen)]
-            complete_block(products, diagonal[state][weights], precise=precise)
+            complete_block(products, diagonal[state][weights], shrinkage)
             return weights + state.start, products
 
         blocks = run_blocks(block, n_labels, self._n_jobs)
         correlations = [_mean_correlation(products) for _, products in blocks]
         if np.mean(correlations) < MIN_CORRELATION:
             return None
-        directions = self._directions
-        return LabelCurvature(blocks, directions.directions, directions.hessian(*self.point))
+        if sparse:
+            none = sp.csr_matrix((0, self._structure.n_params))
+            return LabelCurvature(blocks, none, np.empty((0, 0)))
+        found = self._directions
+        return LabelCurvature(blocks, found.directions, found.hessian(*self.point))
 
     @cached_property
     def _directions(self) -> BlockDirections:
