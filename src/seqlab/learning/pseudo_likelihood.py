@@ -91,7 +91,7 @@ class PseudoLikelihood:
         """Return None: no blocks of the Hessian are known."""
         return None
 
-    def afford_label_blocks(self, max_passes: float) -> None:
+    def afford_label_blocks(self, max_passes: float, *, sparse: bool = False) -> None:
         """Do nothing: there are no such blocks."""
 
     def hessian(

@@ -20,7 +20,8 @@ from seqlab.utils.linalg import dot
 
 SUFFICIENT_DECREASE = 1e-4
 MAX_TRIALS = 40
-# Factor of the decrease in the last iterations and in the last quarter, and the factor if features have other values than 0 and 1.
+# Factor of the decrease in the last iterations and in the last quarter, and the factor if features have
+# other values than 0 and 1.
 SAFETY, UNEVEN_SAFETY = 3.0, 10.0
 
 
