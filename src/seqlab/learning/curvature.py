@@ -11,7 +11,7 @@ If there are few features, each label has its own block (see `seqlab.structures.
 transitions have the diagonal, corrected along directions that run through several blocks: the OCR letters
 took 10 instead of 49 iterations with c2 = 1, 19 instead of 156 with c2 = 0.1 (14 and 59 with blocks alone).
 With an L1 penalty there are the blocks alone, and weights of a feature move together where only the penalty
-changes (see `PenalisedObjective.reduce_penalty`): 16 fits to numbers that are correlated took 13 to 103
+changes (see `PenalisedObjective.reduce_penalty`): 14 fits to numbers that are correlated took 13 to 103
 iterations instead of 72 to 954. A block of the transitions did not help.
 
 If there are few weights and labels stay the same for many steps, all of the Hessian is computed, with the

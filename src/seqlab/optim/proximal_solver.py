@@ -103,11 +103,8 @@ def proximal(
             model.clear()
             model.minimise(w, gradient, c1, direction)
             continue
-        if project is not None:
-            w_new, gradient_new = (
-                w_new.copy(),
-                gradient_new.copy(),
-            )  # the objective keeps its last results
+        if project is not None:  # copies, because the objective keeps its last results
+            w_new, gradient_new = w_new.copy(), gradient_new.copy()
             value_new -= project(w_new, gradient_new, c1)
         model.update(w, w_new, gradient, gradient_new)
         n_flat = n_flat + 1 if value_new >= value else 0
