@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from seqlab.data.sequences import Sequences
 from seqlab.structures.chain.columns import has_large_offset, typical_shares
+from seqlab.utils.linalg import matmul
 
 if TYPE_CHECKING:
     from seqlab.structures.chain.pattern import FeaturePattern
@@ -77,14 +78,14 @@ def find_rotation(X: Any, mean_squares: Floats) -> Rotation | None:
     # By a QR decomposition: the small singular vectors are accurate although the values differ by 1e10.
     axes = np.linalg.svd(np.linalg.qr(sample, mode="r"))[2]
     matrix = np.ascontiguousarray(axes.T)
-    least = float(np.square(sample @ matrix).mean(axis=0).min())
+    least = float(np.square(matmul(sample, matrix)).mean(axis=0).min())
     return Rotation(columns, matrix, least / total)
 
 
 def rotate_columns(X: Sequences, rotation: Rotation) -> Sequences:
     """Return the sequences with rotated columns; a copy."""
     matrix, columns = X.matrix.copy(), rotation.columns
-    rotated = _dense(matrix, columns) @ rotation.matrix
+    rotated = matmul(_dense(matrix, columns), rotation.matrix)
     if sp.issparse(matrix):
         place = np.full(matrix.shape[1], -1)
         place[columns] = np.arange(columns.size)
@@ -125,7 +126,7 @@ class RotatedWeights:
         """Return the weights of the original columns; they give the same scores."""
         restored = w.copy()
         for places in self._places:
-            restored[places] = self._matrix @ w[places]
+            restored[places] = matmul(self._matrix, w[places])
         return restored
 
 
