@@ -51,6 +51,11 @@ def shift_groups(
     """
     total = 0.0
     for first in firsts:
+        n_zero = 0
+        for k in range(first, first + size):
+            n_zero += w[k] == 0.0
+        if n_zero == size:
+            continue
         group, slopes, penalty = w[first : first + size], gradient[first : first + size], c1[first]
         ordered = np.sort(group)
         shift = _best_shift(ordered, penalty, c2)
