@@ -290,9 +290,8 @@ class LinearChainCRF(DistributionMixin, LinearChainLabeler):
         bound = self._bind(data)
         X, structure, restore = bound.X, bound.structure, None
         rotated = bound.rotated() if self.c1 == 0 else None
-        if (
-            rotated is not None
-        ):  # an L2 penalty is the same for rotated columns, an L1 penalty is not
+        # An L2 penalty is the same for rotated columns, an L1 penalty is not.
+        if rotated is not None:
             bound, weights = rotated
             restore = weights.restore
         term = self._data_term(bound, data)

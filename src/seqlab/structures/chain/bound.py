@@ -370,16 +370,15 @@ class BoundChain(BoundStructure):
             return None
         matrix, rotation = self.X.matrix, self.features.rotation
         without_offset = centred_shares(matrix)
-        if (
-            rotation is not None
-        ):  # what remains if the offset that they have in common is subtracted
+        # What remains if the offset that several columns have in common is subtracted.
+        if rotation is not None:
             least = np.minimum(without_offset[rotation.columns], rotation.least_share)
             without_offset[rotation.columns] = least
         of_features = typical_shares(matrix), without_offset
         return SquareShares(*map(self._per_weight, of_features))
 
     def rotated(self) -> tuple[BoundChain, RotatedWeights] | None:
-        """Return the same chain with rotated columns; None if there is no need to rotate any."""
+        """Return the same chain with rotated columns; None if none need to be rotated."""
         rotation = self.features.rotation
         if rotation is None or not RotatedWeights.are_possible(self.structure, rotation):
             return None

@@ -47,7 +47,7 @@ class EdgePasses:
 
     @property
     def is_evenly_scaled(self) -> bool:
-        """Whether one rate of stochastic passes suits all features, and memory for the longest sequence."""
+        """Whether one rate suits all features, and the scores of the longest sequence fit into memory."""
         bound = self._bound
         numbers = int(bound.X.lengths.max(initial=0)) * bound.n_labels**2
         return bound.features.is_evenly_scaled and numbers <= MAX_PAIR_SCORES
