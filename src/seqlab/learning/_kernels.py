@@ -51,14 +51,19 @@ def shift_groups(
     """
     total = 0.0
     for first in firsts:
-        n_zero = 0
-        for k in range(first, first + size):
-            n_zero += w[k] == 0.0
-        if n_zero == size:
-            continue
         group, slopes, penalty = w[first : first + size], gradient[first : first + size], c1[first]
-        ordered = np.sort(group)
-        shift = _best_shift(ordered, penalty, c2)
+        n_zero = n_positive = 0
+        total_weight = 0.0
+        for k in range(size):
+            n_zero += group[k] == 0.0
+            n_positive += group[k] > 0.0
+            total_weight += group[k]
+        # Most groups are at their minimum: the weights at zero balance the slope of the others.
+        n_negative = size - n_zero - n_positive
+        slope = penalty * (n_positive - n_negative) + 2.0 * c2 * total_weight
+        if n_zero > 0 and abs(slope) <= penalty * n_zero:
+            continue
+        shift = _best_shift(np.sort(group), penalty, c2)
         if shift == 0.0:
             continue
         for k in range(size):

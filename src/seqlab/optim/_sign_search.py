@@ -11,12 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from seqlab.optim._block_kernels import MARGIN
 from seqlab.optim.state import Vector
 from seqlab.utils.cholesky import factorise, solve_cholesky
 from seqlab.utils.linalg import axpy, dot
-
-# Relative amount by which a slope must exceed the penalty: rounding errors are smaller.
-MARGIN = 1e-9
 
 
 @njit(nogil=True, cache=True)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seqlab.optim._model_kernels import descend_block
+from seqlab.optim._block_kernels import (
+    correct_signs,
+    descend_block,
+    factorise_part,
+    gram_of_part,
+)
 from seqlab.optim._sign_search import search_signs
 from seqlab.optim.preconditioner import DenseBlock
 from seqlab.optim.state import Vector
-from seqlab.utils.cholesky import factorise, solve_cholesky, solve_lower
-from seqlab.utils.linalg import multiply, transposed_matmul
 
 # Sweeps of coordinate descent, which find most signs, before the search for the others. More sweeps would
 # find them too, but take thousands if columns are almost collinear.
@@ -41,8 +44,10 @@ class BlockProblem:
         self._block = np.ascontiguousarray(block.matrix)
         self.rest = self._block.copy()
         np.fill_diagonal(self.rest, 0.0)
-        self._factor_of: tuple[bytes, Vector] | None = None
-        self._signs = np.empty(0, dtype=np.int8)  # of the last minimum
+        n = self._block.shape[0]
+        # The last Cholesky factor of a part, and the weights of that part; see `factorise_part`.
+        self._factor = np.empty(n * n), np.full(n + 1, -1, dtype=np.int64)
+        self._signs: NDArray[np.int8] | None = None  # of the last minimum
 
     def minimise(
         self,
@@ -62,69 +67,26 @@ class BlockProblem:
         descent, with a few corrections, or else by `search_signs`, which solves at most ``max_solves``
         systems of equations. Returns the signs, 0 for weights that are zero or not active.
         """
-        arrays = slopes, w, c1, scale, is_active
-        if self._signs.size and self._correct_signs(self._signs, *arrays, direction):
-            return self._signs
-        signs = descend_block(self._block, *arrays, N_SWEEPS, direction)
-        if not self._correct_signs(signs, *arrays, direction):
-            search_signs(self._block, *arrays, max_solves, 0.0, direction)
-            self._signs = np.where(is_active, np.sign(w + direction), 0.0).astype(np.int8)
-        return self._signs
-
-    def _correct_signs(
-        self,
-        signs: NDArray[np.int8],
-        slopes: Vector,
-        w: Vector,
-        c1: Vector,
-        scale: float,
-        is_active: NDArray[np.bool_],
-        direction: Vector,
-    ) -> bool:
-        """Set ``direction`` to the minimum, and the last signs, starting from the given ones.
-
-        Weights whose sign would change become zero, and those at zero whose slope exceeds the penalty move.
-        Returns whether this ends.
-        """
-        signs = np.where(is_active, signs, 0).astype(np.int8)
-        for _ in range(MAX_CORRECTIONS):
-            moving, is_at_zero = np.flatnonzero(signs), is_active & (signs == 0)
-            exact = np.where(is_at_zero, -w, 0.0)
-            if moving.size:
-                lower = self._factor(moving)
-                if lower.size == 0:
-                    return False
-                right = -(slopes + c1 * signs) / scale - multiply(self._block, exact)
-                exact[moving] = solve_cholesky(lower, right[moving])
-            slope = slopes + scale * multiply(self._block, exact)
-            is_wrong = (signs != 0) & (np.sign(w + exact) != signs)
-            starts = is_at_zero & (np.abs(slope) > c1 * (1.0 + 1e-9))
-            if not (is_wrong | starts).any():
-                direction[:], self._signs = exact, signs
-                return True
-            signs[is_wrong] = 0
-            signs[starts] = -np.sign(slope[starts])
-        return False
+        arrays = self._block, slopes, w, c1, scale, is_active
+        if self._signs is not None:
+            signs = self._signs.copy()
+            if correct_signs(*arrays, MAX_CORRECTIONS, signs, *self._factor, direction):
+                self._signs = signs
+                return signs
+        signs = descend_block(*arrays, N_SWEEPS, direction)
+        if not correct_signs(*arrays, MAX_CORRECTIONS, signs, *self._factor, direction):
+            search_signs(*arrays, max_solves, 0.0, direction)
+            signs = np.where(is_active, np.sign(w + direction), 0.0).astype(np.int8)
+        self._signs = signs
+        return signs
 
     def gram(self, rows: Vector, signs: NDArray[np.int8], scale: float) -> Vector:
         """Return ``Q'(s H)^-1 Q`` over the weights that are not zero; ``rows`` are those of Q.
 
         Raises `LinAlgError` if rounding errors make a part of H indefinite.
         """
-        moving = np.flatnonzero(signs)
-        if moving.size == 0:
-            return np.zeros((rows.shape[1], rows.shape[1]))
-        part = np.ascontiguousarray(rows[moving])
-        lower = self._factor(moving)
-        if lower.size == 0:
+        lower = factorise_part(self._block, signs, *self._factor)
+        if lower.shape[0] < np.count_nonzero(signs):
             raise np.linalg.LinAlgError("the block is not positive definite")
-        solve_lower(lower, part)
-        return transposed_matmul(part, part) / scale
-
-    def _factor(self, moving: NDArray[np.int64]) -> Vector:
-        """Return the Cholesky factor of a part of the block; the last one is kept."""
-        key = moving.tobytes()
-        if self._factor_of is None or self._factor_of[0] != key:
-            part = np.ascontiguousarray(self._block[np.ix_(moving, moving)])
-            self._factor_of = key, part if factorise(part) else np.empty((0, 0))
-        return self._factor_of[1]
+        gram: Vector = gram_of_part(lower, self._factor[1], rows) / scale
+        return gram

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from seqlab.optim._block_kernels import descend_block
 from seqlab.optim._model_kernels import (
-    descend_block,
     descend_coordinates,
     diagonal_quadratic,
     linear_change,
@@ -238,7 +238,7 @@ class QuadraticModel:
         places = np.array(self._order, dtype=np.int64)
         columns = np.concatenate([places, self._memory + places])
         size, block, n_tiles = columns.size, self._block.indices, -(-active.size // TILE)
-        inverse, shift = self._inverse[np.ix_(columns, columns)], shift[columns]
+        inverse, shift = self._inverse[columns[:, None], columns], shift[columns]
         rows = self._pairs[block[:, None], columns]  # of Q
         rows[:, : places.size] *= self._scale * self.diagonal[block, None]
         of_block = gradient[block], w[block], c1[block]
@@ -388,12 +388,15 @@ class QuadraticModel:
         self._inverse[:] = 0.0
         if order.size == 0:
             return
-        products = self._step_change[np.ix_(order, order)]
-        lower = np.tril(products, -1)
-        steps = self._scale * self._step_step[np.ix_(order, order)]
-        matrix = np.block([[steps, lower], [lower.T, -np.diag(np.diag(products))]])
+        products = self._step_change[order[:, None], order]
+        n = order.size
+        matrix = np.zeros((2 * n, 2 * n))
+        matrix[:n, :n] = self._scale * self._step_step[order[:, None], order]
+        matrix[n:, :n] = np.triu(products.T, 1)
+        matrix[:n, n:] = matrix[n:, :n].T
+        np.fill_diagonal(matrix[n:, n:], -products.diagonal())
         # Equilibrated: steps and changes have very different scales.
-        roots = 1.0 / np.sqrt(np.abs(np.diag(matrix)))
+        roots = 1.0 / np.sqrt(np.abs(matrix.diagonal()))
         inverse = np.linalg.inv(matrix * roots[:, None] * roots) * roots[:, None] * roots
         places = np.concatenate([order, memory + order])
-        self._inverse[np.ix_(places, places)] = inverse
+        self._inverse[places[:, None], places] = inverse
