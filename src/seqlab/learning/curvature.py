@@ -218,6 +218,7 @@ class LikelihoodCurvature:
         found = (
             self._whole_hessian(w, diagonal, data, scales)
             or self._label_blocks(diagonal, data, diagonal if self._is_near else scales)
+            or self._nonzero_block(w, diagonal, data, scales)
             or self._largest_block(w, diagonal, data, scales)
         )
         self._block = found if found is not None and found.has_block else None
@@ -268,6 +269,21 @@ class LikelihoodCurvature:
         found = BlockPreconditioner(scales, model.blocks, directions, hessian)
         return found if found.has_block else None
 
+    def _nonzero_block(
+        self, w: Floats, diagonal: Floats, data: Floats, scales: Floats
+    ) -> Preconditioner | None:
+        """Return a block, with covariances between steps, for weights that an L1 penalty leaves nonzero.
+
+        Before, weights still change between zero and other values.
+        """
+        if not self.sparse or self._is_checked or self._n_done < HESSIAN_FROM:
+            return None
+        found = self.objective.term.nonzero_block(w, data, max_passes=LONG_SHARE * self._n_done)
+        if found is None:
+            return None
+        preconditioner = self._with_penalty(found, diagonal, data, scales)
+        return preconditioner if preconditioner.has_block else None
+
     def _largest_block(
         self, w: Floats, diagonal: Floats, data: Floats, scales: Floats
     ) -> Preconditioner | None:
@@ -275,8 +291,16 @@ class LikelihoodCurvature:
         found = self.objective.term.curvature_block(
             w, data, sparse=self.sparse, precise=self._is_checked
         )
-        if found is None:
-            return None
+        return None if found is None else self._with_penalty(found, diagonal, data, scales)
+
+    def _with_penalty(
+        self,
+        found: tuple[NDArray[np.int64], Floats],
+        diagonal: Floats,
+        data: Floats,
+        scales: Floats,
+    ) -> Preconditioner:
+        """Return a preconditioner with one block, to which the curvature of the penalty is added."""
         chosen, block = found
         block[np.diag_indices_from(block)] += (diagonal - data)[chosen]
         return Preconditioner(scales, [(chosen, block)], keep_blocks=self.sparse)

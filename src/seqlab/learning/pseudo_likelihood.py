@@ -85,6 +85,12 @@ class PseudoLikelihood:
         """Return None: no block of the Hessian is known."""
         return None
 
+    def nonzero_block(
+        self, w: Floats, diagonal: Floats, *, max_passes: float
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return None: no block of the Hessian is known."""
+        return None
+
     def label_blocks(
         self, diagonal: Floats, *, sparse: bool = False, precise: bool = False
     ) -> LabelCurvature | None:

@@ -158,7 +158,7 @@ def factorise_part(
 
 @njit(nogil=True, cache=True)
 def gram_of_part(lower: Vector, members: NDArray[np.int64], rows: Vector) -> Vector:
-    """Return ``Q'H^-1 Q`` over the first weights of ``members``; ``lower`` is the factor of that part of H."""
+    """Return ``Q'H^-1 Q`` over the first weights of ``members``; ``lower`` is the factor of their H."""
     m, size = lower.shape[0], rows.shape[1]
     part = np.zeros((m + -m % WIDTH, size))  # rows of zeros at the end
     for i in range(m):

@@ -368,6 +368,25 @@ class BoundStructure(ABC):
         """
         return None
 
+    def nonzero_block(
+        self,
+        w: Floats,
+        diagonal: Floats,
+        size: int,
+        weights: Floats | None = None,
+        *,
+        min_probability: float,
+        max_products: float,
+    ) -> tuple[NDArray[np.int64], Floats] | None:
+        """Return a dense block of the Hessian at ``w``, for weights that are not zero.
+
+        It has the covariances between steps, and comes from as many samples as ``max_products`` operations
+        are enough for. Labels less probable than ``min_probability`` may be left out. ``diagonal`` is the
+        result of `curvature`. Returns the indices of at most ``size`` weights and the block, or None if it
+        is not available.
+        """
+        return None
+
     @property
     def has_label_blocks(self) -> bool:
         """Whether `label_blocks` are available, unless features turn out to be uncorrelated."""

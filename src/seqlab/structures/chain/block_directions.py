@@ -25,7 +25,7 @@ from scipy.linalg import block_diag
 
 from seqlab.inference import pair_marginals
 from seqlab.structures.chain.columns import outer_products
-from seqlab.structures.chain.curvature_block import sample_parts
+from seqlab.structures.chain.curvature_block import numbers_of_features, sample_parts
 from seqlab.structures.chain.weights import WeightSource, chain_scores
 from seqlab.utils.cholesky import factorise, solve_cholesky
 from seqlab.utils.linalg import matmul
@@ -136,7 +136,8 @@ class BlockDirections:
         into, out_of, both = np.zeros((3, n_labels))
         sums = _Sums(into, out_of, both, np.zeros(self._shifted.size))
         sampled = 0.0
-        for part in sample_parts(X, n_labels, n_steps, part_size=PART_SIZE):
+        numbers = n_labels * n_labels + numbers_of_features(X)  # of a step
+        for part in sample_parts(X, numbers, n_steps, part_size=PART_SIZE):
             sample = X[part]
             some = np.ones(part.size) if weights is None else weights[part]
             self._add(sample, w, np.repeat(some, sample.lengths), sums)

@@ -280,11 +280,43 @@ class BoundChain(BoundStructure):
         """Return a dense block of the Hessian at ``w``, of weights of labels and transitions."""
         from seqlab.structures.chain.curvature_block import largest_weights, sample_block
 
-        scales = self.squared_scales()
-        importance = diagonal if scales is None else diagonal / np.maximum(scales, 1e-300)
-        chosen = largest_weights(self.structure, importance, size)
+        chosen = largest_weights(self.structure, self._importance(diagonal), size)
         arrays = w, weights, chosen, diagonal[chosen]
         return chosen, sample_block(self.structure, self.X, *arrays, precise=precise)
+
+    def nonzero_block(
+        self,
+        w: Floats,
+        diagonal: Floats,
+        size: int,
+        weights: Floats | None = None,
+        *,
+        min_probability: float,
+        max_products: float,
+    ) -> tuple[Codes, Floats] | None:
+        """Return a block of the Hessian at ``w``, of weights that are not zero; see `sample_hessian`."""
+        from seqlab.structures.chain.curvature_block import nonzero_weights
+        from seqlab.structures.chain.hessian import sample_hessian
+
+        chosen = nonzero_weights(self.structure, w, self._importance(diagonal), size)
+        if chosen.size == 0:
+            return None
+        block = sample_hessian(
+            self.structure,
+            self.X,
+            w,
+            weights,
+            chosen,
+            diagonal[chosen],
+            min_probability=min_probability,
+            max_products=max_products,
+        )
+        return None if block is None else (chosen, block)
+
+    def _importance(self, diagonal: Floats) -> Floats:
+        """Return the diagonal of the Hessian in units in which every feature has scale 1."""
+        scales = self.squared_scales()
+        return diagonal if scales is None else diagonal / np.maximum(scales, 1e-300)
 
     @cached_property
     def _label_blocks(self) -> LabelBlocks | None:

@@ -63,6 +63,23 @@ def largest_weights(structure: ChainStructure, importance: Floats, size: int) ->
     return chosen[~is_equal | (np.cumsum(is_equal) <= n_equal)]
 
 
+def nonzero_weights(structure: ChainStructure, w: Floats, importance: Floats, size: int) -> Ints:
+    """Return the indices of at most ``size`` weights that are not zero, with the largest values.
+
+    All transitions that are not zero, and the weights of boundaries, come first, unless they would be more
+    than half of them: there are directions through all of these that have almost no curvature.
+    """
+    importance = np.where(w != 0.0, importance, 0.0)
+    part = structure.slices["transitions"]
+    transitions = part.start + np.flatnonzero(importance[part])
+    boundaries = np.arange(structure.slices["start"].start, structure.n_params)
+    if transitions.size + boundaries.size > size // 2:
+        return largest_weights(structure, importance, size)
+    importance[part] = 0.0
+    states = largest_weights(structure, importance, size - transitions.size - boundaries.size)
+    return np.concatenate([states, transitions, boundaries])
+
+
 def sample_block(
     structure: ChainStructure,
     X: Sequences,
@@ -79,10 +96,11 @@ def sample_block(
     comes from the sample. Correlations are shrunk, unless ``precise`` and the sample is large enough.
     """
     covariances = np.zeros((chosen.size, chosen.size))
-    layout = _layout(structure, chosen)
+    layout = layout_of(structure, chosen)
     n_products, n_sampled, sampled = 0, 0, 0.0
     n_steps = min(max(MAX_PAIRS // structure.n_labels**2, MIN_STEPS), MAX_STEPS)
-    for part in sample_parts(X, structure.n_labels, n_steps):
+    numbers = structure.n_labels**2 + numbers_of_features(X)  # of a step
+    for part in sample_parts(X, numbers, n_steps):
         sample = X[part]
         block = sample.block(0, len(sample))
         scores = chain_scores(WeightSource(structure.weights(w), sample), block)
@@ -111,8 +129,10 @@ def sample_block(
     return covariances
 
 
-def _layout(structure: ChainStructure, chosen: Ints) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
-    """Return the chosen weights, in order, as the kernel reads them: feature by feature, and transitions."""
+def layout_of(
+    structure: ChainStructure, chosen: Ints
+) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
+    """Return the chosen weights, in order, as kernels read them: feature by feature, and transitions."""
     states, transitions = _slices(structure)
     of_labels = chosen[chosen < states.stop] - states.start
     starts, labels = structure.state.explicit()
@@ -130,12 +150,19 @@ def _slices(structure: ChainStructure) -> tuple[slice, slice]:
     return structure.slices["state"], structure.slices["transitions"]
 
 
-def sample_parts(
-    X: Sequences, n_labels: int, n_steps: int, *, part_size: int = NUMBERS_PER_PART
-) -> list[Ints]:
-    """Return random sequences with about a number of steps together, in parts of bounded memory."""
+def numbers_of_features(X: Sequences) -> int:
+    """Return the number of values of features that are stored for a step, on average."""
     n_entries = X.matrix.nnz if X.is_sparse else X.matrix.size
-    numbers = n_labels * n_labels + n_entries // max(X.n_steps, 1)  # of a step
+    return int(n_entries // max(X.n_steps, 1))
+
+
+def sample_parts(
+    X: Sequences, numbers: int, n_steps: int, *, part_size: int = NUMBERS_PER_PART
+) -> list[Ints]:
+    """Return random sequences with about a number of steps together, in parts of bounded memory.
+
+    ``numbers`` are held in memory for each step, and at most about ``part_size`` for each part.
+    """
     order = np.random.default_rng(0).permutation(len(X))
     lengths = X.lengths[order]
     is_possible = (lengths > 0) & (lengths * numbers <= MAX_NUMBERS)

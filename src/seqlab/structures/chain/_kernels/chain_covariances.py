@@ -27,6 +27,8 @@ Ints = NDArray[np.int64]
 
 # Additions to a row of the result that take as long as one to a single entry.
 ROW_SPEED = 8
+# Additions that take as long as an exponential function.
+EXP_COST = 8
 
 
 @njit(nogil=True, cache=True)
@@ -84,14 +86,13 @@ def add_covariances(
                     score += start[b]
                 if t == last - 1:
                     score += end[b]
-                local[t, b], kept[t, b] = score, b
+                local[t, b] = score
                 highest = max(highest, score)
             for b in range(n_labels):
                 local[t, b] = math.exp(local[t, b] - highest)
-            n_kept[t] = n_labels
-        arrays = local, factors, first, last, kept, n_kept, forward, backward
-        if not _run_both_ways(*arrays):
+        if not _run_all_labels(local, factors, first, last, forward, backward):
             continue
+        n_products += (last - first) * n_labels * (EXP_COST + 2 * n_labels // ROW_SPEED)
         least = min(min_probability, 0.5 / n_labels)
         for t in range(first, last):
             total = 0.0
@@ -103,7 +104,7 @@ def add_covariances(
                     kept[t, n] = b
                     n += 1
             n_kept[t] = n
-        if not _run_both_ways(*arrays):
+        if not _run_both_ways(local, factors, first, last, kept, n_kept, forward, backward):
             continue
         for t in range(first, last):
             n_now, n_before = n_kept[t], 0 if t == first else n_kept[t - 1]
@@ -230,6 +231,49 @@ def _add_earlier_steps(
     for i in range(n_states, row_of.size):
         axpy(weight * mean[i], table[pair_of[i] // node.size], out[row_of[i]])
     return n_rows * (given.shape[1] // ROW_SPEED)
+
+
+# Sums may be reordered, so that vector units can add.
+@njit(nogil=True, cache=True, fastmath={"reassoc"})
+def _run_all_labels(
+    local: Floats, factors: Floats, first: int, last: int, forward: Floats, backward: Floats
+) -> bool:
+    """Run the forward-backward algorithm over all labels, as `_run_both_ways`."""
+    n_labels = local.shape[1]
+    for t in range(first, last):
+        step = factors[min(t, factors.shape[0] - 1)]
+        for b in range(n_labels):
+            forward[t, b] = 1.0 if t == first else 0.0
+        for a in range(n_labels if t > first else 0):
+            before = forward[t - 1, a]
+            for b in range(n_labels):
+                forward[t, b] += before * step[a, b]
+        total = 0.0
+        for b in range(n_labels):
+            forward[t, b] *= local[t, b]
+            total += forward[t, b]
+        if not total > 0.0:
+            return False
+        for b in range(n_labels):
+            forward[t, b] /= total
+    after = np.empty(n_labels)
+    backward[last - 1] = 1.0 / n_labels
+    for t in range(last - 2, first - 1, -1):
+        step = factors[min(t + 1, factors.shape[0] - 1)]
+        for b in range(n_labels):
+            after[b] = local[t + 1, b] * backward[t + 1, b]
+        total = 0.0
+        for a in range(n_labels):
+            reached = 0.0
+            for b in range(n_labels):
+                reached += step[a, b] * after[b]
+            backward[t, a] = reached
+            total += reached
+        if not total > 0.0:
+            return False
+        for a in range(n_labels):
+            backward[t, a] /= total
+    return True
 
 
 @njit(nogil=True, cache=True)
