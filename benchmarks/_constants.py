@@ -18,6 +18,7 @@ import seqlab.models.crf as crf
 import seqlab.optim.proximal_solver as proximal_solver
 import seqlab.optim.quadratic_model as quadratic_model
 import seqlab.structures.chain.curvature_block as curvature_block
+import seqlab.structures.chain.hessian as hessian
 import seqlab.structures.chain.label_blocks as label_blocks
 import seqlab.structures.chain.stochastic as stochastic
 from seqlab.optim import Preconditioner
@@ -89,6 +90,9 @@ CONSTANTS = {
         **BOTH,
         "passes of the block": single(likelihood.BLOCK_PASSES, True, 0.1, 0.3, 0.9),
         "pairs": single(crf.MIN_MEMORY, True, 6, 8, 12),
+        "nonzero block": scaled([(likelihood, "NONZERO_PASSES")], (1 / 3, 1, 3)),
+        "share of the nonzero block": scaled([(curvature, "LONG_SHARE")]),
+        "shrinkage of the nonzero block": single(hessian, "SHRINKAGE", 1e-4, 1e-3, 1e-2),
         "length of steps": single(quadratic_model, "LENGTH", 0.0, 0.25, 0.5),
         "signs that may change": single(quadratic_model, "MAX_CHANGED", 0.005, 0.02, 0.06),
     },

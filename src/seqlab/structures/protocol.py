@@ -374,16 +374,13 @@ class BoundStructure(ABC):
         diagonal: Floats,
         size: int,
         weights: Floats | None = None,
-        *,
-        min_probability: float,
-        max_products: float,
+        **limits: float,
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return a dense block of the Hessian at ``w``, for weights that are not zero.
 
-        It has the covariances between steps, and comes from as many samples as ``max_products`` operations
-        are enough for. Labels less probable than ``min_probability`` may be left out. ``diagonal`` is the
-        result of `curvature`. Returns the indices of at most ``size`` weights and the block, or None if it
-        is not available.
+        It has the covariances between steps. ``diagonal`` is the result of `curvature`. The limits are those
+        of `hessian`; the block comes from as many samples as ``max_products`` operations are enough for.
+        Returns the indices of at most ``size`` weights and the block, or None if it is not available.
         """
         return None
 

@@ -290,9 +290,7 @@ class BoundChain(BoundStructure):
         diagonal: Floats,
         size: int,
         weights: Floats | None = None,
-        *,
-        min_probability: float,
-        max_products: float,
+        **limits: float,
     ) -> tuple[Codes, Floats] | None:
         """Return a block of the Hessian at ``w``, of weights that are not zero; see `sample_hessian`."""
         from seqlab.structures.chain.curvature_block import nonzero_weights
@@ -301,16 +299,8 @@ class BoundChain(BoundStructure):
         chosen = nonzero_weights(self.structure, w, self._importance(diagonal), size)
         if chosen.size == 0:
             return None
-        block = sample_hessian(
-            self.structure,
-            self.X,
-            w,
-            weights,
-            chosen,
-            diagonal[chosen],
-            min_probability=min_probability,
-            max_products=max_products,
-        )
+        variances = diagonal[chosen]
+        block = sample_hessian(self.structure, self.X, w, weights, chosen, variances, **limits)
         return None if block is None else (chosen, block)
 
     def _importance(self, diagonal: Floats) -> Floats:
