@@ -297,8 +297,6 @@ class BoundChain(BoundStructure):
         from seqlab.structures.chain.hessian import sample_hessian
 
         chosen = nonzero_weights(self.structure, w, self._importance(diagonal), size)
-        if chosen.size == 0:
-            return None
         variances = diagonal[chosen]
         block = sample_hessian(self.structure, self.X, w, weights, chosen, variances, **limits)
         return None if block is None else (chosen, block)

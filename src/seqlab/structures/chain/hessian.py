@@ -109,7 +109,7 @@ def sample_hessian(
     min_probability: float,
     max_products: float,
 ) -> Floats | None:
-    """Return the block of the Hessian at ``w`` of the chosen weights; None if all sequences are too long.
+    """Return the block of the Hessian at ``w`` of the chosen weights; None without weights or samples.
 
     It comes from random sequences, about as many as ``max_products`` operations are enough for, and is
     positive definite. ``diagonal`` is that of the Hessian for these weights, treating steps as independent:
@@ -136,7 +136,7 @@ def sample_hessian(
         sampled += float(sample.n_steps if some is None else np.sum(some * sample.lengths))
         if n_products > max_products:
             break
-    if sampled == 0.0:
+    if sampled == 0.0 or chosen.size == 0:
         return None
     add_transpose(out)
     out *= float(X.n_steps if weights is None else np.sum(X.lengths * weights)) / sampled
