@@ -122,6 +122,8 @@ def sample_hessian(
     min_probability : float
         Labels that are less probable at a step are left out.
     """
+    if chosen.size == 0:
+        return None
     n_boundary = int(np.count_nonzero(chosen >= structure.slices["start"].start))
     n_others = chosen.size - n_boundary
     starts, labels, _, transitions = layout_of(structure, chosen[:n_others])
@@ -136,7 +138,7 @@ def sample_hessian(
         sampled += float(sample.n_steps if some is None else np.sum(some * sample.lengths))
         if n_products > max_products:
             break
-    if sampled == 0.0 or chosen.size == 0:
+    if sampled == 0.0:
         return None
     add_transpose(out)
     out *= float(X.n_steps if weights is None else np.sum(X.lengths * weights)) / sampled
