@@ -225,9 +225,8 @@ def write(chosen, effects):
     lines = [
         "# All constants of the solver chosen on other data sets", "",
         "Obtained with `benchmarks/leave_out.py` (its opening docstring says how). Two processes ran at a",
-        "time. Columns as in `datasets.md`, for fits with the constants that were chosen without the source",
-        "of the data set. Step 1 was run before each label had its own block with c1 > 0; the constants of",
-        "that were chosen on generated data and on the letters.", "", *table(results), "",
+        "time, in step 1 three. Columns as in `datasets.md`, for fits with the constants that were chosen",
+        "without the source of the data set.", "", *table(results), "",
         "## What was chosen", "",
         "Levels of the constants in `_constants.py`: `-` smaller than the default, `+` larger.",
     ]  # fmt: skip

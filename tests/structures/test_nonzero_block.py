@@ -14,6 +14,7 @@ EVERYTHING = {"min_probability": 0.0, "max_products": 1e12}
 @pytest.fixture
 def exact(monkeypatch):
     monkeypatch.setattr(hessian_module, "SHRINKAGE", 0.0)
+    monkeypatch.setattr(hessian_module, "MIN_VARIANCE", 0.0)
 
 
 def block_of(term, w, size=1000, **limits):
@@ -110,8 +111,8 @@ def long_runs(n_sequences=60, n_words=300):
     return X, y
 
 
-@pytest.mark.parametrize("boundary", [False, True, "unpenalized"])
-def test_fits_take_fewer_iterations_with_it(monkeypatch, boundary):
+@pytest.mark.parametrize(("boundary", "share"), [(False, 0.8), (True, 0.8), ("unpenalized", 0.9)])
+def test_fits_take_fewer_iterations_with_it(monkeypatch, boundary, share):
     X, y = long_runs()
     options = {"c1": 0.1, "c2": 0.001, "tol": 1e-6, "boundary": boundary, "max_iter": 2000}
     model = LinearChainCRF(**options).fit(X, y)
@@ -119,4 +120,4 @@ def test_fits_take_fewer_iterations_with_it(monkeypatch, boundary):
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert model.objective_ == pytest.approx(without.objective_, rel=2e-6)
-    assert model.n_iter_ < 0.8 * without.n_iter_
+    assert model.n_iter_ < share * without.n_iter_

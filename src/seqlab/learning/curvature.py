@@ -56,6 +56,9 @@ MIN_SLOW_CURVATURE = 1e-5
 MIN_SHARE = 1e-12
 # With a smaller share, next to values 1e6 times as large as typical ones, no curvature is reliable.
 MIN_RELIABLE_SHARE = 1e-11
+# With a smaller share, next to large offsets or outliers, there is no block of nonzero weights: one fit took
+# more than 1,000 iterations with it, and 140 without.
+MIN_TYPICAL_SHARE = 1e-3
 # Factor of the data part of the diagonal. About twenty features are active in a step of text, and moving all
 # of them has far more curvature than the diagonal says; the curvature of the penalty is exact. With a factor
 # of 1 the solver would divide both by the same number, and weights of rare features would move too slowly.
@@ -246,9 +249,7 @@ class LikelihoodCurvature:
         )
         if hessian is None:
             return None
-        # Without a penalty there are directions of almost no curvature: steps must be limited.
-        least = np.maximum(diagonal - data, MIN_CURVATURE * self._unit * self._squares)
-        hessian[np.diag_indices_from(hessian)] += least + RIDGE * diagonal
+        hessian[np.diag_indices_from(hessian)] += self._added_curvature(diagonal, data)
         every = np.arange(diagonal.size)
         found = Preconditioner(scales, [(every, hessian)], keep_blocks=self.sparse)
         return found if found.has_block else None
@@ -281,15 +282,28 @@ class LikelihoodCurvature:
     ) -> Preconditioner | None:
         """Return a block, with covariances between steps, for weights that an L1 penalty leaves nonzero.
 
-        Before, weights still change between zero and other values.
+        In the first iterations these still change, and before a point is accepted the block must be precise.
         """
         if not self.sparse or self._is_checked or self._n_done < HESSIAN_FROM:
+            return None
+        if np.min(self._shares, initial=1.0) < MIN_TYPICAL_SHARE:
             return None
         found = self.objective.term.nonzero_block(w, data, max_passes=LONG_SHARE * self._n_done)
         if found is None:
             return None
-        preconditioner = self._with_penalty(found, diagonal, data, scales)
+        chosen, block = found
+        block[np.diag_indices_from(block)] += self._added_curvature(diagonal, data)[chosen]
+        preconditioner = Preconditioner(scales, [(chosen, block)])
         return preconditioner if preconditioner.has_block else None
+
+    def _added_curvature(self, diagonal: Floats, data: Floats) -> Floats:
+        """Return what is added to the diagonal of a Hessian of the data: the penalty, or a little more.
+
+        Without a penalty there are directions of almost no curvature: steps must be limited.
+        """
+        least = np.maximum(diagonal - data, MIN_CURVATURE * self._unit * self._squares)
+        added: Floats = least + RIDGE * diagonal
+        return added
 
     def _largest_block(
         self, w: Floats, diagonal: Floats, data: Floats, scales: Floats
@@ -298,16 +312,8 @@ class LikelihoodCurvature:
         found = self.objective.term.curvature_block(
             w, data, sparse=self.sparse, precise=self._is_checked
         )
-        return None if found is None else self._with_penalty(found, diagonal, data, scales)
-
-    def _with_penalty(
-        self,
-        found: tuple[NDArray[np.int64], Floats],
-        diagonal: Floats,
-        data: Floats,
-        scales: Floats,
-    ) -> Preconditioner:
-        """Return a preconditioner with one block, to which the curvature of the penalty is added."""
+        if found is None:
+            return None
         chosen, block = found
         block[np.diag_indices_from(block)] += (diagonal - data)[chosen]
         return Preconditioner(scales, [(chosen, block)], keep_blocks=self.sparse)

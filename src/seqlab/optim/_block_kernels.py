@@ -132,7 +132,8 @@ def factorise_part(
 
     ``factor`` holds the last one, and the first entries of ``members`` its weights; the last entry of
     ``members`` is their number, -1 if there is no factor yet. If they are still the same, the factor is
-    returned as it is. The result is empty if the part is not positive definite.
+    returned as it is. The result is empty if the part is not positive definite; the first entry of
+    ``factor`` is then NaN.
     """
     n, m = signs.size, 0
     is_same = True

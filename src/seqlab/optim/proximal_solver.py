@@ -97,10 +97,11 @@ def proximal(
                 break
             step *= 0.5
         if not improved or not np.any(w_new != w):
-            if model.is_empty:
+            if model.is_empty and not model.has_block:
                 yield rule.stuck(state)
                 return
-            model.clear()
+            # A block may have far too little curvature in some directions.
+            model.clear(Preconditioner(model.diagonal) if model.is_empty else None)
             model.minimise(w, gradient, c1, direction)
             continue
         if project is not None:  # copies, because the objective keeps its last results

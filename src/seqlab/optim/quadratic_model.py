@@ -104,6 +104,11 @@ class QuadraticModel:
         """Whether no pair is stored."""
         return not self._order
 
+    @property
+    def has_block(self) -> bool:
+        """Whether the preconditioner has a dense block."""
+        return self._preconditioner.has_block
+
     def clear(self, preconditioner: Preconditioner | None = None) -> None:
         """Delete all pairs; replace the preconditioner if one is given."""
         self._set_preconditioner(preconditioner or self._preconditioner)

@@ -378,7 +378,7 @@ class BoundStructure(ABC):
     ) -> tuple[NDArray[np.int64], Floats] | None:
         """Return a dense block of the Hessian at ``w``, for weights that are not zero.
 
-        It has the covariances between steps. ``diagonal`` is the result of `curvature`. The limits are those
+        It has the covariances between steps. ``diagonal`` is as in `curvature_block`. The limits are those
         of `hessian`; the block comes from as many samples as ``max_products`` operations are enough for.
         Returns the indices of at most ``size`` weights and the block, or None if it is not available.
         """

@@ -238,7 +238,10 @@ def _add_earlier_steps(
 def _run_all_labels(
     local: Floats, factors: Floats, first: int, last: int, forward: Floats, backward: Floats
 ) -> bool:
-    """Run the forward-backward algorithm over all labels, as `_run_both_ways`."""
+    """Run the forward-backward algorithm over all labels, as `_run_both_ways` does over some.
+
+    The labels are consecutive, so that vector units can be used.
+    """
     n_labels = local.shape[1]
     for t in range(first, last):
         step = factors[min(t, factors.shape[0] - 1)]
