@@ -83,6 +83,9 @@ class TestTrain:
         assert labeler.best_iteration_ <= labeler.n_iter_ < 200
         assert f"(the best is {labeler.best_iteration_})" in text
         assert f"token accuracy {100 * labeler.best_validation_score_:.2f}" in text
+        shown = ok(run("inspect", tmp_path / "m"))
+        assert f"(the best is {labeler.best_iteration_})" in shown
+        assert "not converged" not in shown
         narrow = tmp_path / "narrow.conll"
         narrow.write_text("a b c X\n")
         command = ("train", files / "train.conll", "-o", tmp_path / "m", "--dev", narrow)

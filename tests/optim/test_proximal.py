@@ -208,6 +208,17 @@ def test_any_number_of_threads_gives_the_same_bits():
     np.testing.assert_array_equal(*points)
 
 
+def test_a_block_without_curvature_does_not_end_a_fit():
+    problem = Logistic(np.random.default_rng(4), c2=0.1)
+    options = {"c1": np.full(10, 0.5), "max_iter": 1000, "tol": 1e-10}
+    wrong = Preconditioner(np.ones(10), [(np.arange(9), 1e-40 * np.eye(9))])
+    with np.errstate(over="ignore", invalid="ignore"):
+        a = last(proximal(problem, np.zeros(10), preconditioner=wrong, **options))
+    b = last(owlqn(problem, np.zeros(10), **options))
+    assert a.converged
+    assert a.objective == pytest.approx(b.objective, rel=1e-9)
+
+
 def test_a_starting_point_that_is_not_finite_is_an_error():
     problem = quadratic(0)
     with pytest.raises(NumericalError):

@@ -7,6 +7,7 @@ import pytest
 
 from seqlab import LinearChainCRF
 from seqlab.learning import Likelihood, PenalisedObjective
+from seqlab.learning._kernels import shift_groups
 
 N_LABELS = 3
 
@@ -115,6 +116,27 @@ def test_a_number_is_subtracted_where_that_reduces_the_l1_penalty(c2, options):
         others = group - np.linspace(-3, 3, 601)[:, None]
         values = (0.7 * np.abs(others) + c2 * others**2).sum(axis=1)
         assert (0.7 * np.abs(group) + c2 * group**2).sum() <= values.min() + 1e-12
+
+
+@pytest.mark.parametrize("c2", [0.0, 0.2])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_number_is_subtracted_from_each_group(c2, seed):
+    random = np.random.default_rng(seed)
+    w = random.normal(size=(30, 5)) * (random.random((30, 5)) < random.random((30, 1)))
+    penalties = np.repeat(random.uniform(0.1, 1.0, 30), 5)
+    moved, slopes = w.ravel().copy(), np.zeros(w.size)
+    firsts = np.arange(0, w.size, 5)
+    decrease = shift_groups(moved, slopes, penalties, c2, firsts, 5)
+    np.testing.assert_allclose(slopes, 2.0 * c2 * (moved - w.ravel()), atol=1e-12)
+
+    def values(points):
+        return (penalties[::5, None] * np.abs(points) + c2 * points**2).sum(axis=1)
+
+    after = moved.reshape(w.shape)
+    assert decrease == pytest.approx(values(w).sum() - values(after).sum())
+    assert np.ptp(w - after, axis=1).max() < 1e-12
+    for shift in np.linspace(-3, 3, 301):
+        assert (values(after) <= values(w - shift) + 1e-12).all()
 
 
 def bound_counts(bound):

@@ -48,10 +48,9 @@ def test_transitions_come_first_unless_they_fill_more_than_half_of_the_block():
     term, w = likelihood((9, 8, 7), all_states=True, all_transitions=True)
     slices = term.bound.structure.slices
     first_transition = slices["transitions"].start
-    chosen, _ = block_of(term, w, 12 + 6 + 9)
-    assert (
-        np.count_nonzero(chosen >= first_transition) == 9
-    )  # with two boundary weights per label: 15
+    # There are 12 weights of labels, 9 transitions and 6 weights of boundaries.
+    chosen, _ = block_of(term, w, 27)
+    assert np.count_nonzero(chosen >= first_transition) == 9
     assert chosen.size == 21
     chosen, _ = block_of(term, w, 15 + 15)
     np.testing.assert_array_equal(chosen[-15:], np.arange(first_transition, w.size))
@@ -68,6 +67,19 @@ def test_a_sample_of_the_sequences_is_enough(monkeypatch):
     _, block = block_of(term, w, max_products=200_000)
     roots = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))
     assert 0.001 < np.abs((block - whole) / roots).max() < 0.15
+    np.linalg.cholesky(block)  # positive definite
+
+
+def test_variances_are_at_least_a_share_of_those_of_independent_steps(monkeypatch):
+    """Labels that are left out have most of the variance if almost all labels are certain."""
+    term, w = likelihood((30, 40), scale=6.0)
+    diagonal = term.curvature(w)
+    chosen, block = block_of(term, w, min_probability=0.05)
+    monkeypatch.setattr(hessian_module, "MIN_VARIANCE", 0.0)
+    _, without = block_of(term, w, min_probability=0.05)
+    ratios = [np.diag(one) / diagonal[chosen] for one in (without, block)]
+    assert ratios[0].min() < 0.3 * (1 - 1e-9)
+    np.testing.assert_allclose(ratios[1], np.maximum(ratios[0], 0.3))
     np.linalg.cholesky(block)  # positive definite
 
 

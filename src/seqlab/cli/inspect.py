@@ -214,6 +214,8 @@ def _collect_facts(model: Any, labeler: Any) -> dict[str, Any]:
         facts["iterations"] = int(labeler.n_iter_)
         # The number of rounds of boosting is a choice: nobody expects them to converge.
         facts["converged"] = has_trees(labeler) or bool(getattr(labeler, "converged_", True))
+        if getattr(labeler, "best_iteration_", None) is not None:
+            facts["best_iteration"] = int(labeler.best_iteration_)
     defaults = type(labeler)().get_params(deep=False)
     given = labeler.get_params(deep=False)
     facts["parameters"] = {
@@ -239,6 +241,8 @@ def _print_facts(console: Any, facts: dict[str, Any]) -> None:
         rows["features"] = facts["features"] + (f" of {columns}" if columns else "")
     if "iterations" in facts:
         suffix = "" if facts["converged"] else ", not converged"
+        if "best_iteration" in facts:  # stopped early, which is not a failure
+            suffix = f" (the best is {facts['best_iteration']})"
         rows["trained"] = f"{_console.format_count(facts['iterations'], 'iteration')}{suffix}"
     console.print()
     _console.print_facts(console, rows)

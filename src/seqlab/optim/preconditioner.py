@@ -51,7 +51,7 @@ class Preconditioner:
     Parameters
     ----------
     diagonal : array of shape (n_params,)
-        Its entries for the weights of the blocks are not used.
+        Its entries for the weights of the blocks count only if the blocks are removed.
     blocks : list of (indices, block), optional
         Disjoint weights and their symmetric blocks. A block that is not positive definite is ignored.
     keep_blocks : bool, default=True

@@ -100,8 +100,9 @@ def proximal(
             if model.is_empty and not model.has_block:
                 yield rule.stuck(state)
                 return
-            # A block may have far too little curvature in some directions.
-            model.clear(Preconditioner(model.diagonal) if model.is_empty else None)
+            if model.is_empty:  # a block may have far too little curvature in some directions
+                model.remove_blocks()
+            model.clear()
             model.minimise(w, gradient, c1, direction)
             continue
         if project is not None:  # copies, because the objective keeps its last results

@@ -117,6 +117,10 @@ class QuadraticModel:
         self._inverse[:] = 0.0
         self._scale = 1.0
 
+    def remove_blocks(self) -> None:
+        """Replace the preconditioner by its diagonal, and delete all pairs."""
+        self.clear(Preconditioner(self._preconditioner.diagonal))
+
     def replace_preconditioner(self, preconditioner: Preconditioner) -> None:
         """Replace the preconditioner and keep all pairs."""
         steps = {place: self._step(place) for place in self._order}
