@@ -225,8 +225,9 @@ def write(chosen, effects):
     lines = [
         "# All constants of the solver chosen on other data sets", "",
         "Obtained with `benchmarks/leave_out.py` (its opening docstring says how). Two processes ran at a",
-        "time, in step 1 three. Columns as in `datasets.md`, for fits with the constants that were chosen",
-        "without the source of the data set.", "", *table(results), "",
+        "time. Columns as in `datasets.md`, for fits with the constants that were chosen without the source",
+        "of the data set. Those for c1 = 0 were chosen before there was a block of nonzero weights, which",
+        "only fits with c1 > 0 have.", "", *table(results), "",
         "## What was chosen", "",
         "Levels of the constants in `_constants.py`: `-` smaller than the default, `+` larger.",
     ]  # fmt: skip
