@@ -15,9 +15,9 @@ changes (see `PenalisedObjective.reduce_penalty`): 14 fits to numbers that are c
 iterations instead of 72 to 954. A block of the transitions did not help.
 
 After ten iterations with an L1 penalty the block is that of weights which are not zero, all transitions among
-them, with the covariances between steps. On three data sets with slow fits, 95 to 99 % of the error, in the
+them, with the covariances between steps. On three problems with slow fits, 95 to 99 % of the error, in the
 metric of the block without these covariances, was along one to eleven directions through the transitions, to
-which that block gave 100 to 2,000 times their curvature. On 15 data sets, fits with c1 = 0.1 took 0.82 times
+which that block gave 100 to 2,400 times their curvature. On 15 data sets, fits with c1 = 0.1 took 0.82 times
 as many iterations (mails about half), and ended nearer to the optimum.
 
 If there are few weights and labels stay the same for many steps, all of the Hessian is computed, with the
