@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.structures.test_chain_hessian import differences, likelihood
+from tests.structures.test_chain_hessian import long_runs as sensors
 
 import seqlab.structures.chain.hessian as hessian_module
 from seqlab import LinearChainCRF
@@ -133,3 +134,18 @@ def test_fits_take_fewer_iterations_with_it(monkeypatch, boundary, share):
     assert model.converged_
     assert model.objective_ == pytest.approx(without.objective_, rel=2e-6)
     assert model.n_iter_ < share * without.n_iter_
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+def test_it_replaces_blocks_of_labels_if_labels_last_long(monkeypatch, boundary):
+    """Blocks of labels treat steps as independent."""
+    X, y = sensors()
+    monkeypatch.setattr("seqlab.learning.likelihood.MAX_BLOCK", 40)  # no whole Hessian
+    options = {"c1": 0.1, "c2": 0.001, "tol": 1e-6, "boundary": boundary, "max_iter": 3000}
+    model = LinearChainCRF(**options).fit(X, y)
+    monkeypatch.setattr(Likelihood, "nonzero_block", lambda *arguments, **options: None)
+    without = LinearChainCRF(**options).fit(X, y)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(without.objective_, rel=1e-5)
+    print(model.n_iter_, without.n_iter_)
+    assert model.n_iter_ < 0.6 * without.n_iter_

@@ -59,6 +59,11 @@ class DataTerm(Protocol):
     is_convex: bool
     weights: Floats  # (n_samples,)
 
+    @property
+    def has_long_runs(self) -> bool:
+        """Whether labels stay the same for many steps."""
+        ...
+
     def evaluate(self, w: Floats) -> TermValue:
         """Return value and gradient at ``w``."""
         ...
@@ -267,7 +272,12 @@ class Likelihood:
 
     def _has_hessian(self, *, any_labels: bool = False) -> bool:
         is_small = self.n_params <= MAX_BLOCK and self.is_convex
-        return is_small and (self._mean_run >= MIN_RUN or any_labels)
+        return is_small and (self.has_long_runs or any_labels)
+
+    @property
+    def has_long_runs(self) -> bool:
+        """Whether labels stay the same for many steps, on average."""
+        return self._mean_run >= MIN_RUN
 
     @cached_property
     def _mean_run(self) -> float:

@@ -71,6 +71,11 @@ class PseudoLikelihood:
             raise NumericalError("the pseudo-likelihood of graph {sequence} is not finite", bad)
         return TermValue(loss, found.parts, np.zeros(0))
 
+    @property
+    def has_long_runs(self) -> bool:
+        """False: the positions of a graph have no order."""
+        return False
+
     def curvature_at_zero(self) -> Floats | None:
         """Return the approximate diagonal of the Hessian at zero, if it is available."""
         return self.bound.curvature_at_zero(self.weights)
