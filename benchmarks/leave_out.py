@@ -227,8 +227,8 @@ def write(chosen, effects):
         "Obtained with `benchmarks/leave_out.py` (its opening docstring says how). Two processes ran at a",
         "time. Columns as in `datasets.md`, for fits with the constants that were chosen without the source",
         "of the data set. Those for c1 = 0 were chosen before there was a block of nonzero weights, which",
-        "only fits with c1 > 0 have, and all of them before that block replaced blocks of labels where labels",
-        "last long (names, mails, activities).", "", *table(results), "",
+        "only fits with c1 > 0 have; those for c1 > 0 before it had a larger sample, and replaced blocks of",
+        "labels, where labels last long (names, mails, activities).", "", *table(results), "",
         "## What was chosen", "",
         "Levels of the constants in `_constants.py`: `-` smaller than the default, `+` larger.",
     ]  # fmt: skip

@@ -147,5 +147,4 @@ def test_it_replaces_blocks_of_labels_if_labels_last_long(monkeypatch, boundary)
     without = LinearChainCRF(**options).fit(X, y)
     assert model.converged_
     assert model.objective_ == pytest.approx(without.objective_, rel=1e-5)
-    print(model.n_iter_, without.n_iter_)
     assert model.n_iter_ < 0.6 * without.n_iter_
