@@ -56,8 +56,8 @@ MIN_SLOW_CURVATURE = 1e-5
 MIN_SHARE = 1e-12
 # With a smaller share, next to values 1e6 times as large as typical ones, no curvature is reliable.
 MIN_RELIABLE_SHARE = 1e-11
-# With a smaller share, next to large offsets or outliers, there is no block of nonzero weights: one fit took
-# more than 1,000 iterations with it, and 140 without.
+# If a share is smaller, next to large offsets or outliers, the block of nonzero weights is not used: one fit
+# took more than 1,000 iterations with it, and 140 without.
 MIN_TYPICAL_SHARE = 1e-3
 # Factor of the data part of the diagonal. About twenty features are active in a step of text, and moving all
 # of them has far more curvature than the diagonal says; the curvature of the penalty is exact. With a factor

@@ -131,7 +131,7 @@ def factorise_part(
     """Return the Cholesky factor of a block for the weights whose sign is not 0.
 
     ``factor`` holds the last one, and the first entries of ``members`` its weights; the last entry of
-    ``members`` is their number, -1 if there is no factor yet. If they are still the same, the factor is
+    ``members`` is their number, -1 before the first factor. If they are still the same, the factor is
     returned as it is. The result is empty if the part is not positive definite; the first entry of
     ``factor`` is then NaN.
     """
