@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 # Scores, marginals and feature values that are held in memory at a time, after which it is known whether the
-# whole would take too long. The whole Hessian is not computed if a sequence needs more than the second number.
+# whole would take too long. The whole Hessian is not computed if a sequence needs more than the second
+# number.
 NUMBERS_PER_PART, MAX_NUMBERS = 20_000, 5_000_000
 # Share of the correlations that is removed if they come from a sample: on 15 data sets 1e-3 and 1e-2 took as
 # many iterations. A large share would give directions in which features cancel too much curvature.
