@@ -117,8 +117,8 @@ def write(results):
         "of them. The number of pairs that L-BFGS keeps was chosen with c1 = 0 on all text, so also on sets",
         "without *. The factors of the stopping rule were chosen on all data sets. `leave_out.md` has the",
         "same table with these constants chosen on other data sets. When each label has its own block with",
-        "c1 > 0 was chosen on generated data and on the letters, the limits of the block of nonzero weights",
-        "on generated data.", "",
+        "c1 > 0 was chosen on generated data and on the letters. The constants of the block of nonzero",
+        "weights were chosen on all data sets and on generated data.", "",
         *table(results, CHOSEN_ON),
     ]  # fmt: skip
     (RESULTS / "datasets.md").write_text("\n".join(lines) + "\n")

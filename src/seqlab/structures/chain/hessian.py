@@ -40,8 +40,8 @@ NUMBERS_PER_PART, MAX_NUMBERS = 20_000, 5_000_000
 # many iterations. A large share would give directions in which features cancel too much curvature.
 SHRINKAGE = 1e-3
 # Smallest variance, relative to that of the same weight if steps were independent: a sample, and the labels
-# that are left out, may hide most of it. Without this limit, one of ten fits with weak penalties took more
-# than 1.5 times as many iterations as without the block; with a limit of 1, much of the gain is lost.
+# that are left out, may hide most of it. On 15 data sets fits with 0.1 and 0.3 took about as long, and with 1
+# 4 % longer.
 MIN_VARIANCE = 0.3
 
 
