@@ -230,8 +230,8 @@ def write(chosen, effects):
         "only fits with c1 > 0 have; those for c1 > 0 before it had a larger sample, and replaced blocks of",
         "labels, where labels last long (names, mails, activities). Two more constants of that block were",
         "compared on all data sets afterwards: without any source the default of `MIN_VARIANCE` is best, and",
-        "a `min_probability` of 1e-2 instead of 1e-3. With that, the least ratio to CRFsuite's 100 iterations",
-        "is 1.25 and the largest excess 0.044 % for c1 > 0.", "", *table(results), "",
+        "a `min_probability` of 1e-2 instead of 1e-3. With that, for c1 > 0, the least ratio to CRFsuite's",
+        "100 iterations is 1.25 and the largest excess 0.044 %.", "", *table(results), "",
         "## What was chosen", "",
         "Levels of the constants in `_constants.py`: `-` smaller than the default, `+` larger.",
     ]  # fmt: skip
